@@ -21,7 +21,7 @@ class FakeCompiled:
             target=SimpleNamespace(backend=function.target[0], arch=function.target[1]),
             **{"num_warps": 4, "num_stages": 3, "num_ctas": 1, **function.options},
         )
-        self.asm = {"ttir": ttir, "ptx": "of Triton's own"}
+        self.asm = {"ttir": ttir, "ptx": "of Triton's own", "cubin": b"machine code"}
         self.module: str | None = None
         self.function = "function"
         self.packed_metadata = "packed"

@@ -82,8 +82,11 @@ class Emulator:
         if "num_warps" in kernel.arg_names:  # a kernel that takes its options as constants
             taken.pop("maxnreg", None)
         self._launcher(kernel, grid, given, taken)
-        told = {"product done": "done"}
-        self.events += [(told.get(what, what), who) for what, who in self._launcher.journal]
+        history = self._launcher.history
+        for number, step in enumerate(history.steps):
+            ring = ", ".join(history.slots.get(number, ())).partition("[")[0]
+            copied = f"copy to {ring}" if step.what == "TMA copy" else step.what
+            self.events.append((copied, step.agent))
         left = self._launcher.coverage.left_out
         if left:
             raise EmulationError(f"not covered: {left[0]}")

@@ -137,8 +137,8 @@ def test_a_product_that_says_itself_when_it_is_done_holds(
     assert ("tcgen05_commit(total_then_b" in source) == by_turn
     for trips in (0, 1, 2, 3, 9):
         events = product(source, trips, 0.5)
-        done = [n for n, (what, _) in enumerate(events) if what == "done"]
-        copies = when(events, "copy [64, 128]", COPY)
+        done = [n for n, (what, _) in enumerate(events) if what == "product done"]
+        copies = when(events, "copy to b_tile", COPY)
         assert len(done) == len(copies) == trips
         assert all(a < b for a, b in zip(done, copies[2:], strict=False))
 

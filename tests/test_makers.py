@@ -17,8 +17,7 @@ import pytest
 
 from stretto.launching import Asked, makers
 from stretto.launching.makers import Makers
-from stretto.launching.making import Declined, Request
-from stretto.launching.storing import Entry
+from stretto.launching.making import Declined, Made, Request
 from stretto.triton.reading import Ttir, ttir_kernel
 from test_launching import ROOT, TTIR
 
@@ -50,8 +49,8 @@ def test_a_kernel_is_made_in_another_process_which_then_serves_the_next(
     assert not jobs[0].done
     for job in jobs:
         job.wait()
-    assert [type(job.answer) for job in jobs] == [Entry, Declined, Entry]
-    assert "def matmul_descriptors_kernel" in jobs[0].answer.source
+    assert [type(job.answer) for job in jobs] == [Made, Declined, Made]
+    assert "def matmul_descriptors_kernel" in jobs[0].answer.entry.source
     assert jobs[1].answer.lasting
     (process,) = makers_here.processes
     assert process.pid != os.getpid()

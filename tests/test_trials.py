@@ -20,11 +20,13 @@ from fake_triton import FakeEvents
 from stretto.errors import StrettoError
 from stretto.launching import PipelineWarning
 from stretto.launching.comparing import check_alike
+from stretto.launching.compiling import Compiled
 from stretto.launching.events import DeviceError
 from stretto.launching.timing import OPEN
 from stretto.launching.trial import ENOUGH, LAUNCHES, Runner, Trial, decided
 from stretto.launching.verdicts import forget
-from stretto.triton.dispatch import KernelFailedError
+from stretto.predict.stock import Stock
+from stretto.triton.failure import KernelFailedError
 from test_launching import TILES, Jit, Stub, matrices
 
 # Who is faster ----------------------------------------------------------------------------
@@ -295,9 +297,45 @@ def test_what_is_refused_has_its_own_launcher_back_and_is_not_sought_again(
         bench.launch(kernel, 2)
     (compiled,) = kernel.device_caches[0].values()
     assert compiled._run == compiled._launch
-    monkeypatch.setattr("stretto.triton.dispatch.start", None)
+    monkeypatch.setattr("stretto.triton.production.start", None)
     with pytest.warns(PipelineWarning, match="<matmul_descriptors>"):
         bench.launch(stretto.triton.pipeline(bench.jit()), 2)
+
+
+def _stock(*_: object) -> Stock:
+    return Stock("", 4, 3, 9, 0)
+
+
+def _compiled(_: object) -> Compiled:
+    return Compiled(0, (), 0, 168)
+
+
+def test_a_launch_that_is_predicted_slower_is_not_tried(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By kinds: each is judged by itself, and only what is made in this process."""
+    asked: list[int] = []
+
+    def judge(made: Any, stock: Any, machine: Any, grid: Any, given: Any) -> str:
+        del made, stock, machine, grid
+        asked.append(given["K"])
+        return "predicted to take 9 µs, Triton's own kernel 5" if given["K"] == 128 else ""
+
+    monkeypatch.setattr("stretto.launching.gate.why_slower", judge)
+    monkeypatch.setattr("stretto.launching.compiling.can_compile", lambda: True)
+    monkeypatch.setattr("stretto.launching.compiling.stock_of", _stock)
+    monkeypatch.setattr("stretto.launching.compiling.compile_emitted", _compiled)
+    kernel = stretto.triton.pipeline(bench.jit())
+    bench.launch(kernel, 5)
+    assert bench.ran == ["theirs"] * 5
+    assert [v.why for v in stretto.triton.verdicts()] == [judge(0, 0, 0, 0, {"K": 128})]
+    bench.launch(kernel, 20, k=64)
+    assert "ours" in bench.ran
+    assert asked == [128, 128, 64]
+    bench.ran.clear()  # the verdict is kept for other processes; strict kernels trust nobody
+    bench.launch(stretto.triton.pipeline(bench.jit()), 3)
+    bench.launch(stretto.triton.pipeline(strict=True, trial=False)(bench.jit()))
+    assert bench.ran == ["theirs"] * 3 + ["ours"]
 
 
 # Between processes ------------------------------------------------------------------------
@@ -398,10 +436,10 @@ def test_the_first_launch_may_compare_both_kernels(
 
         return compare
 
-    monkeypatch.setattr("stretto.triton.dispatch.check_alike", writing(0.0))
+    monkeypatch.setattr("stretto.triton.binding.check_alike", writing(0.0))
     bench.launch(stretto.triton.pipeline(check="first", trial=False)(bench.jit()))
     assert bench.ran == ["ours"]
-    monkeypatch.setattr("stretto.triton.dispatch.check_alike", writing(0.5))
+    monkeypatch.setattr("stretto.triton.binding.check_alike", writing(0.5))
     monkeypatch.setenv("STRETTO_CHECK", "1")
     with pytest.warns(PipelineWarning, match="`c_ptr` differs by 0.5"):
         bench.launch(stretto.triton.pipeline(bench.jit()), 3)

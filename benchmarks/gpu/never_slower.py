@@ -124,7 +124,7 @@ def dispatches(kernel):
 
 def pending(kernel):
     """Whether something of a kernel is still being made."""
-    return any(d._job is not None and not d._job.done for d in dispatches(kernel))
+    return any(d.pending for d in dispatches(kernel))
 
 
 def never_slower(results):
@@ -181,7 +181,7 @@ def never_slower(results):
             for g, w in zip(got, wanted[name], strict=True)
         )
         medians = {who: statistics.median(each) for who, each in times.items()}
-        keys = {d._key for d in dispatches(ours[name])}
+        keys = {d.key for d in dispatches(ours[name])}
         mine = [v for v in decided if v.key in keys and (*v.grid,)[0] == case[2][0]]
         verdict = (mine or [None])[-1]
         rows.append({

@@ -9,6 +9,7 @@ import jsonschema
 import pytest
 
 from stretto.cli.main import main
+from stretto.errors import DocumentError
 from stretto.sanitizer.checking import check
 from stretto.sanitizer.finding import Report
 from stretto.sanitizer.launches import Settings
@@ -146,6 +147,27 @@ def test_the_command_answers_in_text_json_and_sarif(
     assert main(["check", f"{file}:other"]) == 1
     assert "no launch of a kernel `other`" in capsys.readouterr().err
     assert main(["check", sound, "--time-limit", "1e-9"]) == 3
+
+
+def test_tests_that_skip_hopper_are_run_as_on_blackwell(tmp_path: Path) -> None:
+    test = "def launches(trips):"
+    at = SOUND.index(test)
+    skipping = (
+        "import pytest\n"
+        + SOUND[:at]
+        + "@pytest.mark.skipif(torch.cuda.get_device_capability()[0] != 10, reason='')\n"
+        + "@pytest.mark.parametrize('trips', [1])\ndef test_it(trips):\n"
+        + "    for kernel, grid, given, *more in launched(trips):\n"
+        + "        kernel[grid](*given, **(more[0] if more else {}))\n\n\n"
+        + SOUND[at:].replace(test, "def launched(trips):")
+    )
+    report = checked(tmp_path, skipping)
+    assert report.findings == []
+    assert report.coverage.programs
+    assert any("Hopper" in why for why in report.coverage.left_out)
+    file = tmp_path / "kernel.py"
+    with pytest.raises(DocumentError, match="skipped by its own mark"):
+        check(file, settings=SETTINGS, capability=(9, 0))
 
 
 def test_a_file_that_cannot_be_run_is_told_with_its_line(

@@ -20,18 +20,21 @@ from stretto.emit.gluon.tracing import traced
 from stretto.errors import StrettoError
 from stretto.kernel import Kernel, Operation
 from stretto.kinds import checked
-from stretto.machine import Machine
+from stretto.machine import Machine, load_machine
 from stretto.predict.floor import floor_of
 from stretto.predict.measured import Measured, beside, read_trace
 from stretto.predict.numbers import Number
 from stretto.predict.prediction import Prediction
-from stretto.predict.whole import predict_whole, watch_whole
+from stretto.predict.stock import Stock
+from stretto.predict.whole import predict_stock, predict_whole, watch_whole
 from stretto.report.measured import measured_to_json, measured_to_text, timeline_to_json
 from stretto.report.prediction import (
     Told,
     prediction_to_text,
     ranking_to_json,
     ranking_to_text,
+    stock_to_json,
+    stock_to_text,
 )
 from stretto.solution import counted
 
@@ -64,6 +67,8 @@ class KernelPrediction:
     made: EmittedKernel
     measured: Measured | None = None
     """Waits as they were measured, beside what was predicted of them."""
+    stock: Prediction | None = None
+    """Triton's own kernel of the same source, where its machine code is at hand and recognized."""
 
     @property
     def worth(self) -> tuple[float, int, int]:
@@ -80,6 +85,8 @@ class KernelPrediction:
     def to_text(self) -> list[str]:
         """For people."""
         lines = prediction_to_text(self.told)
+        if self.stock is not None:
+            lines += ["", *stock_to_text(self.prediction, self.stock)]
         if self.measured is not None:
             lines += ["", *measured_to_text(self.measured)]
         return lines
@@ -96,6 +103,8 @@ class KernelPrediction:
     def to_json(self) -> dict[str, Any]:
         """For programs: a ranking of one."""
         found = ranking_to_json([self.told], ())
+        if self.stock is not None:
+            found["predictions"][0]["stock"] = stock_to_json(self.stock)
         if self.measured is not None:
             found["predictions"][0]["measured"] = measured_to_json(self.measured)
         return found
@@ -177,6 +186,23 @@ def predict(
     made = emitter.candidates(consumers, depth, stages=() if max_stages is None else (max_stages,))
     best = emitter.chosen(made, assemble)
     return _predicted(name, best, emitter.machine, grid, arguments or {}, clock, depth)
+
+
+def beside_stock(
+    found: KernelPrediction,
+    stock: Stock,
+    *,
+    arguments: Given | None = None,
+    clock: float | None = None,
+) -> KernelPrediction:
+    """The same with what is predicted of the kernel as Triton itself compiles it, if anything."""
+    grid = found.prediction.grid
+    machine = load_machine(found.prediction.machine)
+    try:
+        own = predict_stock(found.made.subject, stock, machine, grid, arguments or {}, clock)
+    except StrettoError:
+        return found
+    return replace(found, stock=replace(own, spilled=stock.spilled, assembled=True))
 
 
 @checked

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from time import monotonic
 
 from stretto import __version__
 from stretto.cli.commands import Reply
+from stretto.files import read_text
 
 
 def run(arguments: argparse.Namespace) -> Reply:
     """One file, or one kernel of it."""
-    from stretto.sanitizer.checking import check
+    from stretto.report.happens_before import to_html
+    from stretto.sanitizer.checking import BLACKWELL, HOPPER, check
     from stretto.sanitizer.formats import to_json, to_lines, to_sarif
     from stretto.sanitizer.launches import Settings
 
@@ -23,7 +26,7 @@ def run(arguments: argparse.Namespace) -> Reply:
         fenced=arguments.fences == "inserted",
         until=monotonic() + limit if limit is not None else float("inf"),
     )
-    capability = (10, 0) if arguments.target == "blackwell" else (9, 0)
+    capability = {"hopper": HOPPER, "blackwell": BLACKWELL}.get(arguments.target)
     report = check(
         file, kernel, against=arguments.against, settings=settings, capability=capability
     )
@@ -33,8 +36,16 @@ def run(arguments: argparse.Namespace) -> Reply:
         lambda: to_lines(report, strict, arguments.verbose),
         success=not report.failed(strict),
         stopped=report.stopped,
-        others={"sarif": lambda: to_sarif(report, __version__, strict)},
+        others={
+            "sarif": lambda: to_sarif(report, __version__, strict),
+            "html": lambda: to_html(report, _lines, strict),
+        },
     )
+
+
+def _lines(file: str) -> list[str]:
+    """A checked file's source."""
+    return read_text(file)[1].splitlines() if Path(file).is_file() else []
 
 
 def _split(given: str) -> tuple[str, str, str]:

@@ -11,7 +11,7 @@ from stretto.errors import StrettoError
 
 if TYPE_CHECKING:
     from stretto.api.emitting import Assemble
-    from stretto.api.predicting import KernelPrediction, KernelRanking
+    from stretto.api.predicting import Given, KernelPrediction, KernelRanking
     from stretto.emit import Emitted
     from stretto.predict.running import Assembled
 
@@ -45,6 +45,8 @@ def run(arguments: argparse.Namespace) -> Reply:
             measured=arguments.measured,
             assemble=assemble,
         )
+        if assemble is not None:
+            found = _beside_stock(kernels[0], found, given, arguments.clock)
         return _reply(arguments, found, found)
     each = grids if len(grids) > 1 else [*grids] * len(kernels)
     ranked = rank(
@@ -58,6 +60,26 @@ def run(arguments: argparse.Namespace) -> Reply:
         assemble=assemble,
     )
     return _reply(arguments, ranked, ranked.best)
+
+
+def _beside_stock(
+    file: str, found: KernelPrediction, given: Given, clock: float | None
+) -> KernelPrediction:
+    """With the kernel as Triton compiles it from the same TTIR, where it does."""
+    from stretto.api.kernels import kernels_of
+    from stretto.api.predicting import beside_stock
+    from stretto.api.read_write import read_input
+    from stretto.launching.compiling import compile_stock
+
+    if not file.endswith(".ttir"):
+        return found
+    _, text = read_input(file)
+    (kernel,) = kernels_of(file, text)
+    try:
+        stock = compile_stock(str(text), kernel.warps or 4, kernel.stages or 3)
+    except Exception:  # Triton's own, of any kind: there is no such kernel
+        return found
+    return beside_stock(found, stock, arguments=given, clock=clock)
 
 
 def _assembler() -> Assemble:

@@ -21,9 +21,17 @@ from stretto.emit.gluon.expressions import DTYPES
 from stretto.launching.compiler import ARCHITECTURE, can_compile, own_ptxas
 from stretto.predict.code.listing import read_listing
 from stretto.predict.code.overwriting import overwritten
+from stretto.predict.stock import Stock
 
 WARP = 32
-__all__ = ["ARCHITECTURE", "Compiled", "can_compile", "compile_emitted", "spilled_by"]
+__all__ = [
+    "ARCHITECTURE",
+    "Compiled",
+    "can_compile",
+    "compile_emitted",
+    "compile_stock",
+    "stock_of",
+]
 HELD = ".load(gl.DotOperandLayout(0"
 """How the text reads a factor that all steps of a loop take."""
 
@@ -80,19 +88,36 @@ def compile_emitted(emitted: Emitted) -> Compiled:
         ptx.write_text(kernel.asm["ptx"])
         said = _assembled(ptx, own_ptxas())
     remarks = sorted({line.strip() for line in said.splitlines() if "(C75" in line})
-    registers = max(int(used) for used in re.findall(r"Used (\d+) registers", said))
     shared = int(kernel.metadata.shared)
     listing = disassembled(kernel.asm["cubin"])
     wrong = HELD in emitted.source and overwritten(read_listing(listing))
-    return Compiled(_spilled(said), tuple(remarks), shared, registers, listing, wrong)
+    return Compiled(_spilled(said), tuple(remarks), shared, _registers(said), listing, wrong)
 
 
-def spilled_by(ptx: str) -> int:
-    """Bytes that the assembler stores of a kernel because registers do not do."""
+def compile_stock(ttir: str, warps: int, stages: int) -> Stock:
+    """A kernel as Triton itself compiles it from its stage `ttir`; what it raises goes through."""
+    backends: Any = import_module("triton.backends.compiler")
+    triton: Any = import_module("triton")
+    with tempfile.TemporaryDirectory() as scratch:
+        file = Path(scratch) / "kernel.ttir"
+        file.write_text(ttir, encoding="utf-8")
+        target = backends.GPUTarget("cuda", ARCHITECTURE, WARP)
+        options = {"num_warps": warps, "num_stages": stages}
+        kernel = triton.compile(str(file), target=target, options=options)
+    return stock_of(kernel.asm["ptx"], kernel.asm["cubin"], warps, stages, kernel.metadata.shared)
+
+
+def stock_of(ptx: str, cubin: bytes, warps: int, stages: int, smem: int) -> Stock:
+    """What a prediction asks of a kernel that Triton compiled."""
     with tempfile.TemporaryDirectory() as scratch:
         file = Path(scratch) / "kernel.ptx"
         file.write_text(ptx)
-        return _spilled(_assembled(file, own_ptxas()))
+        said = _assembled(file, own_ptxas())
+    return Stock(disassembled(cubin), warps, stages, _registers(said), smem, _spilled(said))
+
+
+def _registers(said: str) -> int:
+    return max(int(used) for used in re.findall(r"Used (\d+) registers", said))
 
 
 def _spilled(said: str) -> int:

@@ -24,11 +24,17 @@ from stretto.launching.storing import Entry, Store
 from stretto.machine import Machine
 
 if TYPE_CHECKING:  # what a launch of a kernel that is known already need not load
+    from stretto.api.emitting import EmittedKernel
     from stretto.kernel import Kernel
 
 OVERLAPPED = ("scf.for", "scf.while", "tile.dot")
 NOTHING = "nothing of it can overlap: its framework's own kernel is as good"
 """Why a kernel is left alone that has neither a loop nor a product, or none that gains by us."""
+
+
+_EMITTED: dict[str, EmittedKernel] = {}
+"""What this process has emitted, the last few by their keys: other launches of it are judged by."""
+KEPT = 16
 
 
 def make(
@@ -60,11 +66,25 @@ def make(
         )
         if not made.overlap:
             raise StrettoError(NOTHING)
+        if len(_EMITTED) >= KEPT:
+            _EMITTED.pop(next(iter(_EMITTED)))
+        _EMITTED[key] = made
         entry = keep.put(key, name, made.source, *described(name, made, machine, written(kernel)))
     return entry
 
 
 # In another process -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Compilation:
+    """A kernel as its framework compiled it."""
+
+    ptx: str
+    cubin: bytes
+    warps: int
+    stages: int
+    smem: int
 
 
 @dataclass(frozen=True)
@@ -78,11 +98,20 @@ class Request:
     asked: Asked
     target: str
     """Of Triton's, such as ``cuda:90``."""
-    stock: str = field(default="", repr=False)
-    """PTX of the framework's own kernel, where there is one to hold ours against."""
+    stock: Compilation | None = field(default=None, repr=False)
+    """The framework's own kernel, where there is one to hold ours against."""
     given: Mapping[str, Any] | None = None
     """The arguments of the launch, without memory: what Triton then compiles for is compiled."""
     grid: tuple[int, ...] = (1, 1, 1)
+
+
+@dataclass(frozen=True)
+class Made:
+    """A kernel of ours, and what is thought of the launch that asked for it."""
+
+    entry: Entry
+    slower: str = ""
+    """Why this launch is not tried."""
 
 
 @dataclass(frozen=True)
@@ -94,24 +123,37 @@ class Declined:
     """Whether another try would end alike."""
 
 
-def answer(request: Request) -> Entry | Declined:
+def answer(request: Request) -> Made | Declined:
     """The entry of a request, or why there is none; never an exception."""
-    from stretto.launching.compiling import can_compile, spilled_by  # noqa: PLC0415
-
     try:
-        entry = make(request.name, request.key, request.read, request.asked)
-        spilled = entry.document.get("spilled", 0)
-        if spilled and request.stock and can_compile():
-            theirs = spilled_by(request.stock)
-            if spilled > theirs:
-                told = f"it spills {spilled:,} bytes of registers at least"
-                return Declined(f"{told}, Triton's own kernel {theirs:,}")
+        return _answer(request)
     except Exception as error:  # whatever it is, the user's kernel runs
         said = " ".join(str(error).split()) or "no message"
         # Errors of our own are sentences; others need their kind to be understood.
         ours = isinstance(error, StrettoError)
         return Declined(said if ours else f"{type(error).__name__}: {said}", ours)
-    return entry
+
+
+def _answer(request: Request) -> Made | Declined:
+    from stretto.launching.compiling import can_compile, stock_of  # noqa: PLC0415
+
+    entry = make(request.name, request.key, request.read, request.asked)
+    spilled, made = entry.document.get("spilled", 0), _EMITTED.get(request.key)
+    judged = made is not None and request.given is not None and not spilled
+    if request.stock is None or not (spilled or judged) or not can_compile():
+        return Made(entry)
+    theirs = request.stock
+    stock = stock_of(theirs.ptx, theirs.cubin, theirs.warps, theirs.stages, theirs.smem)
+    if spilled > stock.spilled:
+        told = f"it spills {spilled:,} bytes of registers at least"
+        return Declined(f"{told}, Triton's own kernel {stock.spilled:,}")
+    if made is None or request.given is None:
+        return Made(entry)
+    from stretto.launching.gate import why_slower  # noqa: PLC0415
+
+    machine = request.asked.machine
+    assert isinstance(machine, Machine), "Asked.on gives it"
+    return Made(entry, why_slower(made, stock, machine, request.grid, request.given))
 
 
 def serve() -> None:
@@ -137,9 +179,9 @@ def serve() -> None:
         there.acquire()
         request: Request = requests.pop(0)
         found = answer(request)
-        if isinstance(found, Entry) and request.given is not None:
+        if isinstance(found, Made) and request.given is not None and not found.slower:
             with suppress(Exception):  # the launch then compiles, or says why it cannot
-                compile_ahead(found, request)
+                compile_ahead(found.entry, request)
         pickle.dump(found, told)
         told.flush()
 

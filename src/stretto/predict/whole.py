@@ -22,7 +22,7 @@ from stretto.limits import BLOCKS_WALKED
 from stretto.machine import Machine
 from stretto.ops.spaces import STAGING
 from stretto.predict.bound import CODED, OTHER, bound_of, kinds_of, units_of
-from stretto.predict.code.costs import code_costs
+from stretto.predict.code.costs import CodeCosts, code_costs
 from stretto.predict.code.listing import read_listing
 from stretto.predict.code.pacing import moving, paced
 from stretto.predict.copying import loads, sources
@@ -34,6 +34,7 @@ from stretto.predict.numbers import Grid, Number, Numbers, arguments
 from stretto.predict.prediction import LoopTime, Prediction
 from stretto.predict.running import TRIPS, TURNS, Programs, Subject, loops_of, pace, run, watch
 from stretto.predict.score import Around, LoopScore
+from stretto.predict.stock import Stock, steps_of
 from stretto.predict.threads import Threads, mean, registers_of
 from stretto.predict.timeline import REDUCES
 from stretto.predict.timings import clock_of, timings_of
@@ -73,6 +74,19 @@ def predict_whole(
     `shared` is kept by the caller, empty at first, for all predictions of one kernel and grid.
     """
     return _Whole(subject, machine, grid, given, clock, shared).found()
+
+
+def predict_stock(
+    subject: Subject,
+    stock: Stock,
+    machine: Machine,
+    grid: tuple[int, ...],
+    given: Mapping[str, Number | tuple[int, ...]],
+    clock: float | None = None,
+) -> Prediction:
+    """How long Triton's own kernel takes where `subject` is ours of the same; StrettoError where
+    its machine code is not recognized, or the arguments do not tell."""
+    return _Whole(subject, machine, grid, given, clock, stock=stock).found()
 
 
 @dataclass(frozen=True)
@@ -131,8 +145,9 @@ class _Whole:
         shared: dict[Operation, float] | None = None,
         *,
         assumed: int | None = None,
+        stock: Stock | None = None,
     ) -> None:
-        self._subject = subject
+        self._subject, self._stock = subject, stock
         self._assumed = assumed
         self._machine = machine
         self._timings = timings_of(machine)
@@ -175,6 +190,8 @@ class _Whole:
     def _by_code(self) -> dict[int, float]:
         """Cycles of a step of loops whose machine code is known, and recognized."""
         subject, costs = self._subject, code_costs(self._machine)
+        if self._stock is not None:
+            return self._by_code_of(self._stock, costs)
         if subject.assembled is None or costs is None:
             return {}
         listing = read_listing(subject.assembled.listing)
@@ -191,6 +208,23 @@ class _Whole:
                 found |= {} if cycles is None else {loop.number: cycles}
         return found
 
+    def _by_code_of(self, stock: Stock, costs: CodeCosts | None) -> dict[int, float]:
+        """The same of Triton's own kernel; StrettoError where it is not recognized."""
+        loops = [loop for loop in self._loops if isinstance(loop, LoopScore)]
+        name = self._subject.kernel.name
+        if costs is None or self._threads is not None:
+            raise StrettoError(f"what Triton makes of `{name}` cannot be predicted: threads load")
+        score = self._subject.score
+        copied = dict(pair for one in score for pair in loads(one.parts) if pair[1])
+        copies = [copied.get(loop.number, []) for loop in loops]
+        found = steps_of(
+            stock, copies, self._costing.sources, (costs, self._costing.timings.costs),
+            self._resident,
+        )  # fmt: skip
+        if found is None:
+            raise StrettoError(f"the loops of what Triton makes of `{name}` are not recognized")
+        return {loop.number: step for loop, step in zip(loops, found, strict=True)}
+
     def _pace(self, outcome: Outcome, loop: int) -> float:
         """Cycles of a step: by machine code, or else by what agents do, tile by tile.
 
@@ -200,6 +234,8 @@ class _Whole:
         coded, tiles = self._coded.get(loop), pace(outcome, loop)
         if coded is None:
             return tiles
+        if self._stock is not None:
+            return coded
         alone = self._resident == 1 and len(self._subject.score) <= COPIES_AND_ONE
         return coded if alone else (coded + tiles + self._moving[loop]) / 2
 
@@ -223,6 +259,9 @@ class _Whole:
 
     def _residents(self) -> int:
         """Blocks that an SM has room for, and the grid has for it."""
+        if self._stock is not None:
+            of_each = self._stock.residents(self._timings, self._machine.budget(STAGING))
+            return max(1, min(of_each, -(-self._blocks // self._timings.sms)))
         emitted = self._subject.emitted
         warps = sum(score.warps for score in self._subject.score)
         if len(self._subject.score) > 1:

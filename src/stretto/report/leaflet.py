@@ -5,6 +5,7 @@ leaflet("bench", [("suites", table(head, rows)), ("time", plot.to_svg())])  â”€â
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 
@@ -23,6 +24,7 @@ th, td { padding: .15em .7em; text-align: right; border-bottom: 1px solid var(--
 th:first-child, td:first-child, td.text, th.text { text-align: left }
 tr.best td { background: var(--good) } tr.bad td { background: var(--bad) }
 svg { width: 100%; max-width: 640px; height: auto; border: 1px solid var(--line); flex: 1 1 340px }
+pre { margin: .5em 0 } mark { color: inherit; background: var(--bad) }
 details { margin: .5em 0 } p.note { color: var(--soft) }
 """
 
@@ -52,8 +54,12 @@ def _is_text(cell: str) -> bool:
 
 
 def paragraphs(lines: Iterable[str]) -> str:
-    """Sentences, one below the other."""
-    return "".join(f'<p class="note">{escape(line)}</p>' for line in lines) + "\n"
+    """Sentences, one below the other; what stands between backticks is code."""
+    return "".join(f'<p class="note">{_coded(line)}</p>' for line in lines) + "\n"
+
+
+def _coded(text: str) -> str:
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 def pictures(plots: Iterable[str]) -> str:

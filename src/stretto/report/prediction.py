@@ -117,6 +117,33 @@ def prediction_to_text(told: Told) -> list[str]:
     return lines
 
 
+def stock_to_text(ours: Prediction, stock: Prediction) -> list[str]:
+    """Triton's own kernel beside ours."""
+    times = stock.seconds / ours.seconds
+    other = (
+        f"ours is {times:.2f} times as fast"
+        if times >= 1
+        else f"ours takes {1 / times:.2f} times as long"
+    )
+    blocks = counted(stock.resident, "block")
+    paces = ", ".join(f"{loop.name} {loop.cycles:,.0f}" for loop in stock.loops)
+    told = f"as Triton compiles it: {stock.seconds * 1e6:,.1f} µs, {blocks} at a time on an SM"
+    lines = wrapped(f"{told}; cycles an iteration: {paces}; {other}", "  ", "  ")
+    if stock.spilled:
+        lines += wrapped(f"it spills {stock.spilled:,} bytes of each thread", "  ", "  ")
+    return lines
+
+
+def stock_to_json(stock: Prediction) -> dict[str, Any]:
+    """The same for programs."""
+    return {
+        "seconds": stock.seconds,
+        "resident_blocks": stock.resident,
+        "spilled": stock.spilled,
+        "loops": [{"name": one.name, "cycles": round(one.cycles, 1)} for one in stock.loops],
+    }
+
+
 def _loop_to_text(loop: LoopTime) -> list[str]:
     """A loop: units that are busy, and what each agent's iteration is made of."""
     coded = " by its machine code" if loop.coded else ""

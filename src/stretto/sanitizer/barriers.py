@@ -28,8 +28,7 @@ class Copy:
     bytes: int
     clock: Clock
     fenced: Clock
-    site: Site
-    agent: str
+    access: Access
 
 
 @dataclass(eq=False)
@@ -53,6 +52,10 @@ class Barrier:
     flying: list[Copy] = field(default_factory=list[Copy])
     arrivals: list[Access] = field(default_factory=list[Access])
     """Of the phase at hand."""
+    brought: list[Access] = field(default_factory=list[Access])
+    """Copies that have landed in the phase at hand."""
+    done_by: list[tuple[Access, ...]] = field(default_factory=list[tuple[Access, ...]])
+    """Of each completion: its arrivals and copies."""
     arrived_by: dict[tuple[str, Site], int] = field(default_factory=dict[tuple[str, Site], int])
     waited_by: dict[tuple[str, Site], int] = field(default_factory=dict[tuple[str, Site], int])
     expected: list[tuple[int, Site]] = field(default_factory=list[tuple[int, Site]])
@@ -71,6 +74,8 @@ class Barrier:
         self.initialized = True
         self.heard, self.heard_fenced = {}, {}
         self.done.clear()
+        self.done_by.clear()
+        self.brought.clear()
         self.waits.clear()
         self.last_known.clear()
         self.users.clear()
@@ -107,6 +112,7 @@ class Barrier:
     def landed(self, copy: Copy) -> None:
         """A copy has brought its bytes."""
         self.flying.remove(copy)
+        self.brought.append(copy.access)
         self.bytes -= copy.bytes
         merge(self.heard, copy.clock)
         self.heard[copy.number] = 1
@@ -124,25 +130,29 @@ class Barrier:
             if knows.get(wait.component, 0) < wait.time:
                 self.block.overrun(self, self.completed, wait)
         self.done.append((knows, self.heard_fenced))
+        self.done_by.append((*self.arrivals, *self.brought))
         self.heard, self.heard_fenced = {}, {}
         self.completed += 1
         self.pending = self.count
         self.arrivals.clear()
+        self.brought.clear()
         self.expected.clear()
 
     def _told_bytes(self) -> None:
         late = self.flying[0]
+        line = late.access.site.line
         asked = sum(number for number, _ in self.expected)
         self.block.report(
             "expected-bytes",
-            self.expected[-1][1] if self.expected else late.site,
+            self.expected[-1][1] if self.expected else late.access.site,
             f"`{self.name}` completes its phase {self.completed} with the {asked} bytes it "
-            f"expects while a copy of {late.bytes} bytes to it (line {late.site.line}) is still "
-            "on its way",
+            f"expects while a copy of {late.bytes} bytes to it (line {line}) is still on "
+            "its way",
             slot=self.name,
-            agents=(late.agent,),
+            agents=(late.access.agent,),
             details=tuple(
-                f"on its way: {c.bytes} bytes, copied at line {c.site.line}" for c in self.flying
+                f"on its way: {c.bytes} bytes, copied at line {c.access.site.line}"
+                for c in self.flying
             ),
         )
 
@@ -170,6 +180,7 @@ class Barrier:
         )
         if target >= 0 and target < len(self.done):
             clock, fenced = self.done[target]
+            self.block.history.passed(access, self.name, self.done_by[target])
             merge(agent.clock, clock)
             merge(agent.fenced, fenced)
         agent.tick()
@@ -204,6 +215,9 @@ class NamedBarrier:
     count: int = 0
     turns: int = 0
     last: Access | None = None
+    met: list[Access] = field(default_factory=list[Access])
+    """Who is there, of the turn at hand."""
+    met_in: list[tuple[Access, ...]] = field(default_factory=list[tuple[Access, ...]])
     heard: Clock = field(default_factory=dict[int, int])
     heard_fenced: Clock = field(default_factory=dict[int, int])
     done: list[tuple[Clock, Clock]] = field(default_factory=list[tuple[Clock, Clock]])
@@ -231,10 +245,13 @@ class NamedBarrier:
             self.threads = count
         merge(self.heard, agent.clock)
         merge(self.heard_fenced, agent.fenced)
+        self.met.append(access)
         turn = self.turns
         if self.threads == count:
             self.done.append((self.heard, self.heard_fenced))
+            self.met_in.append(tuple(self.met))
             self.heard, self.heard_fenced, self.threads = {}, {}, 0
+            self.met.clear()
             self.turns += 1
         agent.tick()
         if not stays:
@@ -245,5 +262,7 @@ class NamedBarrier:
             lambda: f"named barrier {self.number}: {self.threads} of {count} threads are there",
         )
         clock, fenced = self.done[turn]
+        others = tuple(one for one in self.met_in[turn] if one is not access)
+        self.block.history.passed(access, f"barrier {self.number}", others)
         merge(agent.clock, clock)
         merge(agent.fenced, fenced)

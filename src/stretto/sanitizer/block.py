@@ -11,13 +11,14 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from stretto.sanitizer.barriers import Barrier, NamedBarrier
 from stretto.sanitizer.finding import NOWHERE, Access, Coverage, Finding, LoopTrips, Site
+from stretto.sanitizer.history import History
 from stretto.sanitizer.memory import Allocation, Key, peak
 from stretto.sanitizer.scheduler import (
     Agent,
@@ -148,8 +149,8 @@ class Block:
         """Whether the compiler inserts proxy fences within a partition."""
         self.left = False
         """Whether it was not run to its end."""
-        self.journal: list[tuple[str, str]] = []
-        """What was begun or done, and by whom, in this order."""
+        self.history = History()
+        """What was begun, and by whom, in this order."""
         self.program = 0
         """Its number in the run: global memory remembers it."""
 
@@ -185,10 +186,11 @@ class Block:
         agent, site = self.agent, self.sources.site()
         turn = agent.visits.get((site, what), 0)
         agent.visits[site, what] = turn + 1
-        self.journal.append((what, agent.name))
         if component is None:
             component, time = agent.component, agent.clock[agent.component]
-        return Access(component, time, agent.name, what, site, turn, proxy)
+        access = Access(component, time, agent.name, what, site, turn, proxy)
+        self.history.add(access)
+        return access
 
     def _agent(self, name: str, warps: int, parent: Agent | None = None) -> Agent:
         component = self.new_component()
@@ -278,9 +280,10 @@ class Block:
                 copy = barrier.flying[0]
                 self.report(
                     "in-flight-at-exit",
-                    copy.site,
+                    copy.access.site,
                     f"a copy to `{barrier.name}` is on its way when the program ends",
-                    agents=(copy.agent,),
+                    first=copy.access,
+                    agents=(copy.access.agent,),
                 )
 
     def fork(self, parts: list[tuple[str, Callable[[], Any], int]]) -> Any:
@@ -438,6 +441,12 @@ class Block:
                     agents=(named.last.agent,),
                 )
         self._budgets()
+        self.findings = [
+            replace(f, excerpt=self.history.excerpt((f.first, f.second), f.agents))
+            if f.agents
+            else f
+            for f in self.findings
+        ]
 
     def _budgets(self) -> None:
         shared = [a for a in self.allocations if a.kind == "shared"]

@@ -35,8 +35,14 @@ from stretto.sanitizer.stand_ins.modules import HostDescriptor, Jit, Knobs, inst
 from stretto.sanitizer.stand_ins.tensors import MismatchError, Tensor
 from stretto.sanitizer.ttgir import RUNTIME, is_ttgir, translated
 
+HOPPER, BLACKWELL = (9, 0), (10, 0)
+"""What host code sees as its GPU."""
 CASES = 8
 """Of a test's parameters, at most."""
+
+
+class _AllSkippedError(DocumentError):
+    """Nothing was launched, since tests skip the GPU that they see."""
 
 
 def check(
@@ -45,9 +51,29 @@ def check(
     *,
     against: str | Path | None = None,
     settings: Settings | None = None,
-    capability: tuple[int, int] = (9, 0),
+    capability: tuple[int, int] | None = None,
 ) -> Report:
-    """Everything that is wrong with the kernels of a file, as far as its launches show it."""
+    """Everything that is wrong with the kernels of a file, as far as its launches show it.
+
+    Without a capability its host code sees Hopper; Blackwell, if all its tests skip that.
+    """
+    try:
+        return _checked(path, kernel, against, settings, capability or HOPPER)
+    except _AllSkippedError:
+        if capability is not None:
+            raise
+    report = _checked(path, kernel, against, settings, BLACKWELL)
+    report.coverage.leave_out("Hopper: the file's own marks skip all of its tests there")
+    return report
+
+
+def _checked(
+    path: str | Path,
+    kernel: str,
+    against: str | Path | None,
+    settings: Settings | None,
+    capability: tuple[int, int],
+) -> Report:
     begun = time.monotonic()
     file = Path(path)
     report = Report(str(path))
@@ -74,7 +100,8 @@ def check(
     if kernel and kernel not in launcher.checked:
         raise DocumentError(str(path), "", f"no launch of a kernel `{kernel}`")
     if not launcher.count and not report.findings:
-        raise DocumentError(
+        raised = _AllSkippedError if launcher.skipped else DocumentError
+        raise raised(
             str(path), "", "nothing in it launches a kernel",
             next(iter(report.coverage.left_out), "")
             or "define `def launches():` that yields kernel, grid, arguments",
@@ -320,6 +347,7 @@ def _compare(launcher: Launcher, kernel: Jit, name: str, got: Any, want: Any) ->
 
 def _from_test(test: Any, launcher: Launcher) -> None:
     if getattr(test, "skipped", False):
+        launcher.skipped = True
         launcher.coverage.leave_out(f"{test.__name__}: skipped by its own mark")
         return
     axes = []

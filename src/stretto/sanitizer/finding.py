@@ -172,6 +172,35 @@ class Access(NamedTuple):
         return f"{self.agent}, {self.what}, turn {self.turn}"
 
 
+class Step(NamedTuple):
+    """Something that was done near a finding."""
+
+    access: Access
+    slot: str
+    """What it touches: a slot or a barrier."""
+    number: int
+    """Its place among all that the program did."""
+    accused: bool
+    """Whether the finding is about it."""
+
+
+class Order(NamedTuple):
+    """A step that another heard of when its wait passed, and the barrier between."""
+
+    first: int
+    second: int
+    barrier: str
+
+
+class Excerpt(NamedTuple):
+    """The part of a run around a finding, in the order in which it was run."""
+
+    steps: tuple[Step, ...]
+    orders: tuple[Order, ...]
+    total: int
+    """Steps of the whole program."""
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One thing that is wrong."""
@@ -189,6 +218,8 @@ class Finding:
     """One line each: who waits for whom, arrivals and counts."""
     launch: str = ""
     seed: int = 0
+    excerpt: Excerpt | None = None
+    """What was run around it."""
 
     @property
     def note(self) -> bool:
@@ -217,6 +248,7 @@ class Finding:
             "hint": RULES[self.rule].hint,
             "launch": self.launch,
             "seed": self.seed,
+            "excerpt": _excerpt(self.excerpt),
         }
 
 
@@ -226,6 +258,29 @@ def _site(site: Site) -> dict[str, Any]:
         "line": site.line,
         "column": site.column,
         "callers": list(site.callers),
+    }
+
+
+def _excerpt(excerpt: Excerpt | None) -> dict[str, Any] | None:
+    if excerpt is None:
+        return None
+    return {
+        "steps": [
+            {
+                "number": step.number,
+                "agent": step.access.agent,
+                "what": step.access.what,
+                "slot": step.slot,
+                "site": _site(step.access.site),
+                "turn": step.access.turn,
+                "accused": step.accused,
+            }
+            for step in excerpt.steps
+        ],
+        "orders": [
+            {"first": o.first, "second": o.second, "barrier": o.barrier} for o in excerpt.orders
+        ],
+        "total": excerpt.total,
     }
 
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from stretto.sanitizer.block import Block, NotCoveredError, Sources
 from stretto.sanitizer.finding import NOWHERE, Coverage, Finding, Report, Site
+from stretto.sanitizer.history import History
 from stretto.sanitizer.pointers import Descriptor, Pointer, Storage
 from stretto.sanitizer.scheduler import Policy
 from stretto.sanitizer.stand_ins import tensors
@@ -76,9 +77,11 @@ class Launcher:
     label: str = ""
     """What the launches at hand belong to: a test, a class of trip counts."""
     count: int = 0
+    skipped: bool = False
+    """Whether a test skips the GPU that it sees."""
     checked: set[str] = field(default_factory=set[str])
-    journal: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
-    """Of the last program: what was begun or done, and by whom, in this order."""
+    history: History = field(default_factory=History)
+    """Of the last program."""
 
     @property
     def coverage(self) -> Coverage:
@@ -165,7 +168,7 @@ class Launcher:
                 if time.monotonic() > self.settings.until:
                     raise OutOfTimeError
                 sound &= self._program(kernel, grid, at, bound, options, name, seed)
-                work += len(self.journal) + 1
+                work += len(self.history.steps) + 1
             return sound
 
         def restore() -> None:
@@ -206,7 +209,7 @@ class Launcher:
             tensors.PARTIAL.append("something is not covered")
         for finding in block.findings:
             self.report.add(finding)
-        self.journal = block.journal
+        self.history = block.history
         return all(f.note for f in block.findings)
 
 

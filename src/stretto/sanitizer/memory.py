@@ -133,6 +133,7 @@ class Allocation:
         the value is used.
         """
         key = self.key_of(view)
+        self.block.history.touches(access, self.slot_of(key))
         raced = False
         for place in self._touched(key):
             last = place.written
@@ -159,6 +160,7 @@ class Allocation:
     def write(self, view: Any, access: Access, clock: Clock, fenced: Clock) -> None:
         """By whoever knows so much."""
         key = self.key_of(view)
+        self.block.history.touches(access, self.slot_of(key))
         for place in self._touched(key):
             last = place.written
             if last is not None:

@@ -17,7 +17,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from stretto.triton.dispatch import Dispatch, Settings
+from stretto.triton.dispatch import Dispatch
+from stretto.triton.settings import Settings
 
 MARK = "_stretto"
 """The attribute of a kernel that is to be pipelined: its settings."""

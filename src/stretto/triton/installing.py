@@ -25,8 +25,8 @@ from stretto.errors import StrettoError
 from stretto.launching.asked import Asked
 from stretto.launching.verdicts import Verdict, verdicts
 from stretto.machine import Machine
-from stretto.triton.dispatch import Settings
 from stretto.triton.hooks import FOR_ALL, restore_all, watch
+from stretto.triton.settings import Settings
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,8 @@ class Launched:
     signature: Mapping[str, str]
     ttir: Ttir
     ptx: str
+    cubin: bytes
+    smem: int
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -73,7 +75,9 @@ def launched_of(kernel: Any) -> Launched:
     module = Ttir(
         text, int(metadata.num_warps), int(metadata.num_stages), f"{target.backend}:{target.arch}"
     )
-    return Launched(source.fn.__name__, names, signature, module, kernel.asm.get("ptx", ""))
+    ptx, cubin = kernel.asm.get("ptx", ""), kernel.asm.get("cubin", b"")
+    smem = int(getattr(metadata, "shared", 0))
+    return Launched(source.fn.__name__, names, signature, module, ptx, cubin, smem)
 
 
 def _require_usual(metadata: Any) -> None:

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 from stretto.errors import StrettoError
 from stretto.launching.asked import Asked
 from stretto.machine import Machine
-from stretto.triton.dispatch import Settings
 from stretto.triton.hooks import hook
+from stretto.triton.settings import Settings
 
 if TYPE_CHECKING:  # what emits and what ranks takes long to load
     from stretto.api.emitting import EmitMode

@@ -34,10 +34,10 @@ from stretto.launching.tuning import (
     resolved,
 )
 from stretto.machine import Machine
-from stretto.triton.dispatch import Settings
 from stretto.triton.hooks import hook
 from stretto.triton.pipelining import jitted
 from stretto.triton.reading import found_triton, read, ttir_kernel
+from stretto.triton.settings import Settings
 from stretto.triton.shortcut import lengthen
 from stretto.triton.specializing import Specialized, Specializer
 

@@ -67,6 +67,7 @@ def _used(mbarrier: Any, what: str) -> tuple[Any, Access]:
         raise block.refuse("illegal", "a barrier was expected, memory of another kind is given")
     barrier = mbarrier.initialized()
     access = block.access(what)
+    block.history.touches(access, barrier.name)
     born = barrier.born
     if born is not None and block.agent.clock.get(born.component, 0) < born.time:
         block.report(
@@ -178,8 +179,7 @@ def _begin_copy(result: Any, mbarrier: Any, size: int, read: Any, what: str = "T
     clock, fenced = dict(agent.clock), dict(agent.fenced)
     agent.tick()
     result.allocation.write(result.raw, access, clock, fenced)
-    block.journal.append((f"copy {list(result.shape)}", agent.name))
-    copy = Copy(number, size, clock, fenced, access.site, agent.name)
+    copy = Copy(number, size, clock, fenced, access)
     barrier.flying.append(copy)
     block.landing[number] = barrier
 

@@ -243,7 +243,7 @@ def _multiply(a: Any, b: Any, acc: Any, use_acc: Any, pred: Any, product: Any) -
             if adds:
                 made = made + acc.dtype.decode(acc.raw)
             acc.raw[...] = acc.dtype.encode(acc.dtype.cast(made))
-        block.journal.append(("product done", access.agent))
+        block.history.add(access._replace(what="product done"))
 
     if list(acc.shape)[-2:] != [a.shape[-2], b.shape[-1]] and product.__name__ == "<lambda>":
         _require_shapes(a, b, acc, "a product")

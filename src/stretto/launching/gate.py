@@ -1,0 +1,46 @@
+"""Whether a kernel of ours is worth a trial: what is predicted of it, and of the framework's own.
+
+    ours       program, machine code ─► predict ─┐
+    Triton's   cubin ────────────────► predict ─┴─► longer by more than both may be wrong: not tried
+
+Only kernels whose products are recognized in both are judged; of all others a trial tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from stretto.api.emitting import EmittedKernel
+from stretto.errors import StrettoError
+from stretto.machine import Machine
+from stretto.predict.stock import Stock
+from stretto.predict.whole import predict_stock, predict_whole
+
+MARGIN = 1.25
+"""How many times as long ours must be predicted to take: of pairs that were measured on an H200
+none was predicted so far on the wrong side (docs/measured.md)."""
+
+
+def why_slower(
+    made: EmittedKernel,
+    stock: Stock,
+    machine: Machine,
+    grid: tuple[int, ...],
+    given: Mapping[str, Any],
+) -> str:
+    """Why a kernel is not tried; empty where it may be faster, or nothing is predicted."""
+    known = {parameter.name for parameter in made.subject.kernel.parameters}
+    numbers = {
+        name: tuple(value.shape) if hasattr(value, "strides") else value
+        for name, value in given.items()
+        if name in known and (type(value) in (int, float) or hasattr(value, "base"))
+    }
+    try:
+        ours = predict_whole(made.subject, machine, grid, numbers).seconds
+        theirs = predict_stock(made.subject, stock, machine, grid, numbers).seconds
+    except StrettoError:
+        return ""
+    if ours <= MARGIN * theirs:
+        return ""
+    return f"predicted to take {ours * 1e6:.3g} µs, Triton's own kernel {theirs * 1e6:.3g}"
