@@ -18,26 +18,26 @@ from stretto.emit.gluon.source import source
 from stretto.program import KernelProgram
 from stretto.program.alternation import alternating
 from stretto.program.clocks import FaultError, check_program
-from stretto.program.instructions import NamedArrive, NamedSync, Product, Settle, Step
-from stretto.program.rescaling import with_rescaling
+from stretto.program.instructions import NamedArrive, NamedSync, Pipelined, Product, Settle, Step
 from stretto.program.walk import walk
+from stretto.simulate.kernels import run_kernel
 from stretto.simulate.kernels.programs import run_program_of_kernel
 from test_program_clocks import changed, unfound
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "triton"
+WIDE = Path(__file__).parents[1] / "ttir" / "wide" / "attention_forward_d64_256.ttir"
 KERNELS = ("attention_forward_d64", "attention_forward_d64_causal")
 
 
 @cache
 def emitted(name: str) -> EmittedKernel:
-    few = patch.dict(STAGES, {"specialized": STAGES["specialized"][2:3]})
+    few = patch.dict(STAGES, {"specialized": STAGES["specialized"][:1]})
     with few, patch.object(emitting, "SOLVED_WORK", 0):
         return emit(EXAMPLES / f"{name}.ttir", "h200", consumers=2)
 
 
-@cache
 def in_turns(name: str) -> KernelProgram:
-    return alternating(with_rescaling(emitted(name).emitted.program))
+    return emitted(name).emitted.program
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -78,12 +78,20 @@ def test_no_product_waits_for_another_inside_a_turn(name: str) -> None:
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_what_it_works_out_is_what_it_was(name: str) -> None:
-    case = kernel_cases.attention_forward(64, causal=name.endswith("causal"))
-    before = run_program_of_kernel(emitted(name).emitted.program, case.inputs, case.grid)
-    behind = run_program_of_kernel(in_turns(name), case.inputs, case.grid)
-    for array, wanted in before.arrays.items():
-        assert np.array_equal(behind.arrays[array], wanted, equal_nan=True), array
-    near(launched(source(in_turns(name)), case.inputs, case.grid), case.expected, case.tolerance)
+    whole, case = in_turns(name), kernel_cases.attention_forward(64, causal=name.endswith("causal"))
+    plain = run_kernel(whole.kernel, case.inputs, case.grid)
+    found = run_program_of_kernel(whole, case.inputs, case.grid)
+    for array, wanted in plain.arrays.items():
+        assert np.array_equal(found.arrays[array], wanted, equal_nan=True), array
+    near(launched(source(whole), case.inputs, case.grid), case.expected, case.tolerance)
+
+
+def test_consumers_that_leave_steps_out_go_by_themselves() -> None:
+    """The loop with the mask has no turns, the one before it has."""
+    for agent in in_turns(KERNELS[1]).agents[:2]:
+        loops = [one for one in walk(agent.body) if isinstance(one, Pipelined)]
+        turns = [sum(isinstance(one, NamedSync) for one in walk(loop.body)) for loop in loops]
+        assert [bool(turn) for turn in turns] == [True, False]
 
 
 def test_barriers_of_the_hardware_have_numbers_that_nobody_else_has() -> None:
@@ -94,11 +102,26 @@ def test_barriers_of_the_hardware_have_numbers_that_nobody_else_has() -> None:
     assert min(numbers) > 1 + len(whole.agents)
     assert all(one.threads == 256 for one in whole.named)
     many = replace(whole, named=(), agents=whole.agents * 5)
-    assert alternating(many) is many
+    assert not alternating(many).named
 
 
 @pytest.mark.parametrize("name", ["matmul_descriptors", "matmul_persistent"])
 def test_a_kernel_of_one_product_has_no_turns(name: str) -> None:
     program = emit(EXAMPLES / f"{name}.ttir", "h200", consumers=2).emitted.program
-    assert alternating(program) is program
-    assert with_rescaling(program) == program
+    assert not program.named
+
+
+def test_four_consumers_leave_multiplications_by_one_out() -> None:
+    """Two do not: they wait for products anyway."""
+    assert "row_scaled" not in emitted(KERNELS[0]).source
+    few = patch.dict(STAGES, {"specialized": STAGES["specialized"][:1]})
+    with few, patch.object(emitting, "SOLVED_WORK", 0):
+        made = emit(WIDE, "h200", consumers=4)
+    assert made.source.count("= row_scaled_32(total_") >= 4
+    whole, case = made.emitted.program, kernel_cases.attention_forward(64, causal=False)
+    grid = (case.grid[0] // 2, *case.grid[1:])
+    plain = run_kernel(whole.kernel, case.inputs, grid)
+    found = run_program_of_kernel(whole, case.inputs, grid)
+    for array, wanted in plain.arrays.items():
+        assert np.array_equal(found.arrays[array], wanted, equal_nan=True), array
+    near(launched(made.source, case.inputs, grid), plain.arrays, case.tolerance)

@@ -10,6 +10,7 @@ from stretto.kernel.lowering.written import TILE_COUNT
 from stretto.kernel.tree import kind_of
 from stretto.machine import Machine
 from stretto.ops.spaces import STAGING
+from stretto.program.alternation import alternating
 from stretto.program.builder.agent import AgentBuilder
 from stretto.program.builder.host import arguments, assumed, descriptors
 from stretto.program.builder.layouts import Layouts
@@ -28,6 +29,7 @@ from stretto.program.kernel_program import (
     TensorMemory,
     WorkTiles,
 )
+from stretto.program.rescaling import with_rescaling
 from stretto.program.traces import Tracing
 from stretto.program.walk import layouts_in
 
@@ -68,7 +70,7 @@ def build_program(
     if budget is not None and budget.bytes is not None and builder.plan.bytes > budget.bytes:
         scratch = builder.plan.scratch
         raise SharedMemoryError(builder.plan.bytes, scratch, budget.bytes, machine.name)
-    program = builder.program()
+    program = alternating(with_rescaling(builder.program()))
     check_program(program)
     return program
 
