@@ -46,7 +46,8 @@ def hidden(text: str, consumers: int) -> list[object]:
 
 
 @pytest.mark.parametrize(
-    ("file", "consumers", "steps"), [(NARROW, 2, (1, 0)), (WIDE, 2, (2, 0)), (WIDE, 4, (3, 2, 1, 0))]
+    ("file", "consumers", "steps"),
+    [(NARROW, 2, (1, 0)), (WIDE, 2, (2, 0)), (WIDE, 4, (3, 2, 1, 0))],
 )
 def test_steps_behind_the_diagonal_are_hidden(
     file: Path, consumers: int, steps: tuple[int, ...]
@@ -82,7 +83,8 @@ def test_as_many_as_no_place_of_a_mask_sees(
     assert len(further) == 1
     text = text.replace(further[0], further[0].replace("%c128_i32", "%further"))
     constant = next(line for line in text.split("\n") if "%c128_i32 = " in line)
-    added = constant.replace("%c128_i32 =", "%further =").replace("constant 128", f"constant {rows}")
+    added = constant.replace("%c128_i32 =", "%further =")
+    added = added.replace("constant 128", f"constant {rows}")
     text = text.replace(constant, f"{constant}\n{added}")
     counted: list[int] = []
     for first in (0, 64):

@@ -1,4 +1,4 @@
-"""Consumers that issue products in turns: who goes when, and what is found where a turn is missing."""
+"""Consumers that issue products in turns: who goes when, and a turn that is missing is found."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from stretto.kernel.axes import analyse
 from stretto.kernel.building import Builder
 from stretto.kernel.polynomials import Polynomial, number, polynomial
 from stretto.kernel.tree import Kernel, Lowered, Operation, Region, Value
-from stretto.kernel.types import Scalar, Tile
+from stretto.kernel.types import Scalar, Tile, element_of
 
 HIDDEN = "hidden"
 """Of a loop: how many of its last steps each consumer leaves out, in their order."""
@@ -96,9 +96,7 @@ def _assumed(kernel: Kernel, factors: Mapping[Value, None]) -> tuple[Operation, 
     return out.finish().operations
 
 
-def _hidden(
-    loop: Operation, agent: str, addresses: Addresses
-) -> tuple[int, Mapping[Value, None]]:
+def _hidden(loop: Operation, agent: str, addresses: Addresses) -> tuple[int, Mapping[Value, None]]:
     """How many of the last steps an agent leaves out, and which factors are positive for that."""
     body = loop.regions[0]
     own = [op for op in body.operations if op.attributes.get("agent") == agent]
@@ -221,7 +219,7 @@ class _Numbers:
             case "arith.select":
                 return known[1] if known[0] == 1.0 else known[2] if known[0] == 0.0 else None
             case "arith.andi":
-                return 0.0 if 0.0 in known and value.type.element == _BIT else None
+                return 0.0 if 0.0 in known and element_of(value.type) == _BIT else None
             case "tile.reduce":
                 return self._reduced(made, known)
             case "tile.dot":
@@ -269,10 +267,10 @@ class _Numbers:
         stated = self.of(value)
         if isinstance(stated, float):
             return stated if stated > 0 else None
-        for value in self._roots(value):
-            if value in self.parameters:
-                self.positive[value] = None
-                return value
+        for root in self._roots(value):
+            if root in self.parameters:
+                self.positive[root] = None
+                return root
         return None
 
     def _roots(self, value: Value) -> Iterator[Value]:

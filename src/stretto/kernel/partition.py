@@ -93,6 +93,8 @@ def _each_its_own(kernel: Kernel) -> Kernel:
 
 @dataclass
 class SplitAxes:
+    """Which dimension of each tile and view is split."""
+
     kernel: Kernel
     of: dict[Value, int] = field(default_factory=dict[Value, int])
     """The dimension of a tile that is split; all others are whole."""
@@ -256,6 +258,8 @@ def _same(source: tuple[int, ...], result: tuple[int, ...]) -> Callable[[int], i
 
 
 class ReplicaWriter:
+    """Writes a kernel anew, each operation once for all replicas or once for each."""
+
     def __init__(self, kernel: Kernel, axes: SplitAxes, agents: Sequence[str]) -> None:
         self._kernel = kernel
         self._axes = axes
@@ -267,6 +271,7 @@ class ReplicaWriter:
         """A view of a tensor by parts of its tiles."""
 
     def kernel(self) -> Kernel:
+        """The whole kernel."""
         parameters = tuple(self._parameter(p) for p in self._kernel.parameters)
         for operation in self._kernel.body.operations:
             self._operation(operation)

@@ -51,9 +51,7 @@ def with_rescaling(program: KernelProgram) -> KernelProgram:
         if opcode(kind_of(op)).accumulator is not None and len(op.operands) > 2
     }
     scaling = frozenset(
-        op
-        for op in program.kernel.walk()
-        if kind_of(op) == "arith.mulf" and op.results[0] in sums
+        op for op in program.kernel.walk() if kind_of(op) == "arith.mulf" and op.results[0] in sums
     )
     agents = tuple(
         replace(agent, body=_body(agent.body, scaling))

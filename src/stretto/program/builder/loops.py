@@ -187,17 +187,7 @@ class LoopBuilder(LoopSteps):
                 if isinstance(result.type, Tile) and not operation.integers("groups")[2]:
                     a.zeros(result.type, a.layouts.of(result))
                 self._lay_out(operation)
-        self._n = a.names.give("n")
-        # Triton fails on a branch that is never taken: a count that is known decides here.
-        self._known = known_trips(self._loop.operation, a.plan.maker)
-        self._hidden = self._left_out()
-        a.say(Assign((self._n,), (trips(lower, upper, step, self._known, self._hidden),)))
-        if self._known is not None:
-            self._all: Expression = number(self._known)
-            self._known = max(0, self._known - self._hidden)
-        elif self._hidden:
-            self._all = Name(a.names.give("all"))
-            a.say(Assign((self._all.name,), (trips(lower, upper, step, None),)))
+        self._count(lower, upper, step)
         self._ends: list[tuple[Value, Operand]] = []
         for argument, value, result in zip(
             self._body.arguments[1:],
@@ -221,6 +211,22 @@ class LoopBuilder(LoopSteps):
             else:
                 a.say(Assign((variable,), (a.value(begun).expression,)))
                 self._ends.append((result, Operand(Name(variable))))
+
+    def _count(self, lower: Expression, upper: Expression, step: Expression) -> None:
+        """How often it goes round, without steps that the agent leaves out."""
+        a = self._a
+        self._n = a.names.give("n")
+        # Triton fails on a branch that is never taken: a count that is known decides here.
+        self._known = known_trips(self._loop.operation, a.plan.maker)
+        self._hidden = self._left_out()
+        a.say(Assign((self._n,), (trips(lower, upper, step, self._known, self._hidden),)))
+        if self._known is not None:
+            self._all: Expression = number(self._known)
+            self._known = max(0, self._known - self._hidden)
+        elif self._hidden:
+            every = a.names.give("all")
+            self._all = Name(every)
+            a.say(Assign((every,), (trips(lower, upper, step, None),)))
 
     def _prepare(self, value: Value) -> None:
         """A value from outside, computed before the loop; tiles in shared memory are waited for."""

@@ -169,11 +169,11 @@ class _Builder:
                 yield Barriers(f"{name}_free", depth, len(ring.consumers), "free", name)
         for tile in plan.tiles.values():
             name = tile.name
-            yield SharedMemory(name, None, tile.shape, tile.element, tile.turned)
+            yield SharedMemory(name, tile.depth, tile.shape, tile.element, tile.turned)
             if tile.loaded:
-                yield Barriers(f"{name}_full", None, 1, "full", name)
+                yield Barriers(f"{name}_full", tile.depth, 1, "full", name)
                 if tile.repeated and len(plan.workers) > 1:
-                    yield Barriers(f"{name}_free", None, tile.readers, "free", name)
+                    yield Barriers(f"{name}_free", tile.depth, tile.readers, "free", name)
         for turn in plan.all_turns():
             depth = turn.depth if turn.depth > 1 else None
             yield Barriers(turn.name, depth, 1, "turn", turn.name)
