@@ -72,7 +72,7 @@ def emit(folder):
 
 
 def chosen(d, causal, length):
-    """Which of them a size runs: more consumers where there is more than a handful of steps."""
+    """Which of them a size runs: more consumers where a tile has many steps."""
     if d == 128:
         return "blocks_d128_causal" if causal else "blocks_d128"
     if causal:
@@ -80,7 +80,7 @@ def chosen(d, causal, length):
     return "blocks_d64_neighbours" if length >= THREE else "blocks_d64"
 
 
-FOUR_CAUSAL, THREE = 4_096, 2_048
+FOUR_CAUSAL, THREE = 16_384, 2_048
 """Lengths from which on: four consumers of a causal kernel, three that are neighbours."""
 
 
@@ -162,9 +162,10 @@ def measure(folder, output, library):
             cooled, _ = turns(runs, guess, COOLED, BRIEF, REST, meter)
             read = {name: [one for one in found if one] for name, found in meters.items()}
             row = {
-                "d": d, "causal": causal, "length": length, "chosen": chosen(d, causal, length),
-                "errors": {name: errors[name] for name in mine}, "sustained": sustained,
-                "cooled": cooled, "clock and watts": read,
+                "d": d, "causal": causal, "length": length, "Stretto": chosen(d, causal, length),
+                "errors": {name: errors[name] for name in mine},
+                "ms": _milliseconds(sustained), "cooled": _milliseconds(cooled),
+                "clock and watts": read,
             }  # fmt: skip
             told = {name: round(rate(row, name)) for name in runs}
             print(d, causal, length, told, flush=True)
@@ -173,29 +174,25 @@ def measure(folder, output, library):
     meter.close()
 
 
-def rate(row, name, mode="sustained"):
+def _milliseconds(times):
+    return {name: [round(1e3 * one, 5) for one in found] for name, found in times.items()}
+
+
+def rate(row, name, mode="ms"):
     """TFLOPS."""
     d, length = row["d"], row["length"]
     flops = (
         4 * TOKENS // length * (HIDDEN // d) * length * length * d * (0.5 if row["causal"] else 1)
     )
-    name = row["chosen"] if name == "Stretto" else name
-    return flops / statistics.median(row[mode][name]) / 1e12
+    return flops / statistics.median(row[mode][row.get(name, name)]) / 1e9
 
 
-def ratio(row, mode="sustained"):
+def ratio(row, mode="ms"):
     """Stretto's rate by the better of the others'."""
     return rate(row, "Stretto", mode) / max(rate(row, name, mode) for name in PEERS)
 
 
-def joules(row, name):
-    """Of a launch: the watts that were read, times its seconds."""
-    name = row["chosen"] if name == "Stretto" else name
-    read = [watts for _, watts in row["clock and watts"][name]]
-    return statistics.median(read) * statistics.median(row["sustained"][name]) if read else None
-
-
-def table(file, mode="sustained"):
+def table(file, mode="ms"):
     """The page's table, and what it comes to."""
     rows = [json.loads(line) for line in Path(file).read_text().splitlines()]
     found = {(row["d"], row["causal"], row["length"]): row for row in rows}
@@ -211,11 +208,9 @@ def table(file, mode="sustained"):
     ratios = [ratio(row, mode) for row in rows]
     mean = math.exp(statistics.fmean(map(math.log, ratios)))
     ahead = [sum(one >= least for one in ratios) for least in (1.0, 1.02)]
-    print(f"\n{mode}: ahead of both in {ahead[0]} of {len(ratios)}, by 2 % or more in {ahead[1]};")
+    told = "sustained" if mode == "ms" else mode
+    print(f"\n{told}: ahead of both in {ahead[0]} of {len(ratios)}, by 2 % or more in {ahead[1]};")
     print(f"{min(ratios):.2f} to {max(ratios):.2f}, geometric mean {mean:.3f}.")
-    for row in rows if mode == "sustained" else ():
-        told = [f"{name} {joules(row, name) or 0:.2f} J" for name in ("Stretto", *PEERS)]
-        print(row["d"], row["causal"], row["length"], ", ".join(told))
 
 
 if __name__ == "__main__":

@@ -48,7 +48,10 @@ _WARP = 32
 
 
 def alternating(program: KernelProgram) -> KernelProgram:
-    """The program with its consumers' products in turns; itself where it has nothing to order."""
+    """The program with its consumers' products in turns; itself where it has nothing to order, or
+    where the kernel states an order between agents."""
+    if program.turns:
+        return program
     turned = _in_turns(program)
     consumers = [agent for agent in program.agents if _takes_turns(agent, turned)]
     if len(consumers) < 2:
