@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from stretto.api.kernels import kernels_of
+from stretto.compile.sources import kernels_of
 from stretto.ir.kernels.loops import lowered_module
 from stretto.machine import load_machine
 

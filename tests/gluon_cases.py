@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 import cutile_cases
 import kernel_cases
 from gluon_emulator import Descriptor, Emulator
-from stretto.api import emitting
-from stretto.api.emitting import STAGES, EmitMode, EmittedKernel, emit
+from stretto.api.emitting import emit
+from stretto.compile import loop_schedules
+from stretto.compile.candidates import STAGES
+from stretto.compile.emitted import EmitMode, EmittedKernel
 
 Array = NDArray[Any]
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -45,7 +47,10 @@ def emitted(
     depth: int | None = None,
 ) -> EmittedKernel:
     """A shipped kernel as Gluon, of the first stage count that is tried: any has to be right."""
-    with patch.dict(STAGES, {mode: STAGES[mode][:1]}), patch.object(emitting, "SOLVED_WORK", 0):
+    with (
+        patch.dict(STAGES, {mode: STAGES[mode][:1]}),
+        patch.object(loop_schedules, "SOLVED_WORK", 0),
+    ):
         return emit(shipped(name), consumers=consumers, mode=mode, depth=depth)
 
 

@@ -17,15 +17,16 @@ import pytest
 from numpy.typing import NDArray
 
 from gluon_cases import launched, near
-from stretto.api.emitting import EmitMode, emit
-from stretto.api.kernels import kernels_of
-from stretto.api.read_write import read_input
+from stretto.api.emitting import emit
+from stretto.compile.emitted import EmitMode
+from stretto.compile.sources import kernels_of
+from stretto.frontends import read_input
 from stretto.kernel import Kernel, pipeline
 from stretto.kernel.lowering.address_views import with_views_of_addresses
 from stretto.kernel.lowering.own_numbers import with_own_numbers
 from stretto.kernel.tree import Lowered, kind_of
 from stretto.machine import load_machine
-from stretto.simulate.kernels import run_kernel
+from stretto.simulation.kernels import run_kernel
 
 Array = NDArray[Any]
 VIEWS = Path(__file__).parent / "ttir" / "views"

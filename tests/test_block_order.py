@@ -13,8 +13,8 @@ import kernel_cases
 import kernel_numpy
 import stretto
 from gluon_cases import EXAMPLES, near, shipped
-from stretto.api.kernels import kernels_of
-from stretto.api.read_write import read_input
+from stretto.compile.sources import kernels_of
+from stretto.frontends import read_input
 from stretto.kernel import Builder, Kernel, Location, Parameter, Value
 from stretto.kernel.block_order import NUMBER, with_longest_first
 from stretto.kernel.configuration import Configuration

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from stretto.api.read_write import is_mlir
 from stretto.cli.main import main
+from stretto.frontends import is_mlir
 from stretto.ir.opt.__main__ import main as opt
 
 EXAMPLES = Path(__file__).parent.parent / "examples"

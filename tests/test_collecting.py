@@ -10,8 +10,8 @@ from itertools import permutations
 import pytest
 
 import stretto
-from stretto.api.solving import SELDOM, seldom
 from stretto.frontends.random_loops import random_loop
+from stretto.solve.collecting import SELDOM, seldom
 
 
 @pytest.fixture(autouse=True)

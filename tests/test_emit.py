@@ -15,11 +15,12 @@ import kernel_cases
 import stretto
 from gluon_cases import emitted, holds, launched, near, shipped
 from gluon_emulator import EmulationError
-from stretto.api.emitting import EmitMode, emit
-from stretto.api.kernels import kernels_of
-from stretto.api.read_write import read_input
-from stretto.emit import EmitError
+from stretto.api.emitting import emit
+from stretto.compile.emitted import EmitMode
+from stretto.compile.sources import kernels_of
+from stretto.emission import EmitError
 from stretto.errors import StrettoError
+from stretto.frontends import read_input
 from stretto.ir.kernels.running import runnable_kernels
 from stretto.kernel import Kernel
 from stretto.kernel.partition import partition

@@ -13,8 +13,9 @@ import stretto
 from atomic_kernels import GATHERED, SPLIT_K
 from gluon_cases import launched, near
 from gluon_emulator import EmulationError
-from stretto.api.emitting import EmitMode, emit
-from stretto.emit import EmitError
+from stretto.api.emitting import emit
+from stretto.compile.emitted import EmitMode
+from stretto.emission import EmitError
 from test_emit import WAYS
 
 

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from gluon_cases import launched, near
-from stretto.api.emitting import EmitMode, emit
-from stretto.emit import EmitError
+from stretto.api.emitting import emit
+from stretto.compile.emitted import EmitMode
+from stretto.emission import EmitError
 
 LOAD = (
     "      %bias = tt.descriptor_load %c_desc[%row, %zero] :"

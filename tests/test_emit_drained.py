@@ -11,8 +11,8 @@ import pytest
 
 from gluon_cases import launched, near, shipped
 from gluon_emulator import EmulationError
-from stretto.api.emitting import Emitter
-from stretto.emit import EmitError
+from stretto.compile.candidates import Emitter
+from stretto.emission import EmitError
 from stretto.program.builder.trips import sizes
 from stretto.program.traces import size
 

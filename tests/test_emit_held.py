@@ -10,7 +10,7 @@ import pytest
 
 import gluon_emulator
 from gluon_cases import shipped
-from stretto.api.emitting import Emitter
+from stretto.compile.candidates import Emitter
 from stretto.kernel import Kernel
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer, Tile

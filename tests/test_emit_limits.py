@@ -13,10 +13,11 @@ import pytest
 import stretto
 from atomic_kernels import SPLIT_K
 from gluon_cases import holds, shipped
-from stretto.api import emitting, solving
 from stretto.cli.main import main
+from stretto.compile import loop_schedules, scheduled, versions
+from stretto.compile.candidates import Emitter
 from stretto.deadline import Deadline, OverdueError
-from stretto.emit import EmitError
+from stretto.emission import EmitError
 from stretto.generate import SERIAL
 from stretto.machine.settings import with_settings
 
@@ -29,13 +30,14 @@ SCHEMAS = Path(stretto.__file__).parent / "report" / "schemas"
 def searched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The generators that are asked for schedules."""
     asked: list[str] = []
-    before: Any = solving.schedule
+    before: Any = scheduled.scheduled
 
     def schedule(loop: Any, machine: Any, generator: str = "auto", **options: Any) -> Any:
         asked.append(generator)
         return before(loop, machine, generator, **options)
 
-    monkeypatch.setattr(emitting, "schedule", schedule)
+    for module in (versions, loop_schedules):
+        monkeypatch.setattr(module, "scheduled", schedule)
     return asked
 
 
@@ -68,7 +70,7 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now, self.asked = 0.0, list[str]()
-        before: Any = solving.schedule
+        before: Any = scheduled.scheduled
         monkeypatch.setattr("stretto.deadline.monotonic", lambda: self.now)
         monkeypatch.setattr("stretto.deadline.signal", None)  # nobody rings in between
 
@@ -76,7 +78,7 @@ class Clock:
             self.asked.append(generator)
             if generator == SERIAL:
                 return before(loop, machine, generator)
-            limit = options.pop("time_limit")
+            limit = options.pop("deadline")
             found: Any = before(loop, machine, generator, **options)
             self.now += 1
             if isinstance(limit, Deadline) and limit.over and self.late:
@@ -84,11 +86,12 @@ class Clock:
             return found
 
         self.late = False
-        monkeypatch.setattr(emitting, "schedule", schedule)
+        for module in (versions, loop_schedules):
+            monkeypatch.setattr(module, "scheduled", schedule)
 
 
 def test_the_best_so_far_is_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    every = emitting.Emitter(shipped(MATMUL)).candidates(2)
+    every = Emitter(shipped(MATMUL)).candidates(2)
     clock = Clock(monkeypatch)
     made = stretto.emit(shipped(MATMUL), "h200", consumers=2, time_limit=1.5)
     assert clock.asked == [SERIAL, "auto", "auto"]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -23,11 +23,13 @@ from xdsl.dialects.builtin import (
 
 import stretto
 from gluon_cases import launched, near
-from stretto.api import emitting
-from stretto.api.emitting import STAGES, EmitMode, emit
-from stretto.api.solving import ScheduleResult, schedule
+from stretto.api.emitting import emit
 from stretto.cli.main import main
-from stretto.emit import EmitError
+from stretto.compile import loop_schedules, versions
+from stretto.compile.candidates import STAGES
+from stretto.compile.emitted import EmitMode
+from stretto.compile.scheduled import ScheduledLoop, scheduled
+from stretto.emission import EmitError
 from stretto.generate import SERIAL
 from stretto.ir.diagnostics import Diagnostic
 from stretto.ir.kernels import loops
@@ -47,7 +49,7 @@ MACHINES = ("h200", "b200-pipes", "blackwell")
 def source(name: str, consumers: int | None = None, mode: EmitMode | None = None) -> str:
     """A kernel as Gluon, of the first stage count that is tried: any has to be right."""
     first = {mode: stages[:1] for mode, stages in STAGES.items()}
-    with patch.dict(STAGES, first), patch.object(emitting, "SOLVED_WORK", 0):
+    with patch.dict(STAGES, first), patch.object(loop_schedules, "SOLVED_WORK", 0):
         return emit(ORDINARY / f"{name}.ttir", "h200", consumers=consumers, mode=mode).source
 
 
@@ -293,10 +295,10 @@ def test_views_that_a_branch_makes_and_a_loop_carries_are_split(count: int, tmp_
     near(after.arrays, {"y_ptr": wanted}, 0.05)
 
 
-def searched(*given: Any, **asked: Any) -> ScheduleResult:
+def searched(*given: Any, **asked: Any) -> ScheduledLoop:
     """A loop in order, which is no search."""
     assert SERIAL in given
-    return cast("ScheduleResult", schedule(*given, **asked))
+    return scheduled(*given, **asked)
 
 
 @pytest.mark.parametrize("asked", [{}, {"consumers": 1}, {"consumers": 2}])
@@ -307,7 +309,8 @@ def test_rows_that_are_gathered_are_refused_before_any_search(
 ) -> None:
     if asked.get("consumers") == 2 and (name == "picked" or mode == "unspecialized"):
         asked = {}
-    monkeypatch.setattr(emitting, "schedule", searched)
+    for module in (versions, loop_schedules):
+        monkeypatch.setattr(module, "scheduled", searched)
     told = "`async.tma_gather` has no Gluon yet (at a launch, Triton's own kernel runs it)"
     assert refused(name, mode=mode, **asked).endswith(told)
 
@@ -323,7 +326,7 @@ def test_sums_on_the_way_are_scanned(mode: EmitMode | None) -> None:
 def test_a_column_that_is_made_outside_is_spread_in_the_loop(consumers: int, stages: int) -> None:
     with (
         patch.dict(STAGES, specialized=(stages,)),
-        patch.object(emitting, "SOLVED_WORK", 0),
+        patch.object(loop_schedules, "SOLVED_WORK", 0),
     ):
         text = emit(ORDINARY / "centred.ttir", "h200", consumers=consumers).source
     x, w = 0.1 * normal(1, 128, 128), normal(2, 96, 128)
@@ -387,3 +390,38 @@ def test_no_command_fails_in_a_way_that_nobody_foresaw(
             assert code == 0 or "error: " in told.err or "no schedule found" in told.out, told
             assert "bug of Stretto" not in told.err + told.out
     assert main(["convert", str(file), str(tmp_path / "out.json"), "--machine", "h200"]) in (0, 1)
+
+
+def test_steps_that_write_where_they_read_overlap_where_each_has_a_place_of_its_own():
+    x = np.arange(5 * 256, dtype=np.float32)
+    made = emit(ORDINARY / "in_place.ttir", "h200")
+    assert max(analysis.stage_count or 0 for analysis in made.analyses) > 1
+    (analysis,) = made.analyses
+    (read, write) = (o.name for o in analysis.problem.loop.ops if o.kind.startswith("pointer."))
+    assert analysis.starts[read] < analysis.starts[write]
+    total, wanted = np.float32(0), x.copy()
+    for at in range(0, len(x), 256):
+        wanted[at : at + 256] = x[at : at + 256] * 2 + total
+        total += x[at : at + 256].sum()
+    result = run(made.source, {"x_ptr": x, "n": len(x)})
+    near(result, {"x_ptr": wanted}, 1e-2)
+
+
+def test_a_tile_of_one_element_is_a_tile():
+    x = np.random.default_rng(0).standard_normal((9, 128)).astype(np.float32)
+    rows = np.array([3, 1, 7, 0, 0], np.int32)
+    inputs = {"x_ptr": x, "at_ptr": rows, "y_ptr": np.zeros(129, np.float32), "n": len(rows)}
+    result = run(source("single"), inputs)
+    near(result, {"y_ptr": np.array([*x[rows].sum(0), x[rows].sum()])}, 1e-4)
+
+
+@pytest.mark.parametrize("first", [0, 1, 2])
+def test_products_of_two_branches_begin_with_zeros_of_their_own(first: int):
+    x, y = normal(1, 64, 64), normal(2, 3, 64, 64)
+    wanted = y.astype(np.float32)
+    if first > 0:
+        wanted = (x.astype(np.float32) @ wanted).astype(np.float16).astype(np.float32)
+    if first < 2:
+        wanted = wanted @ x.astype(np.float32)
+    result = run(source("branched"), {"x_ptr": x, "y_ptr": y, "n": 3, "first": first})
+    assert np.abs(result["y_ptr"] - wanted).max() < 0.05 * np.abs(wanted).max()

@@ -8,8 +8,10 @@ from unittest.mock import patch
 import pytest
 
 from gluon_cases import case, launched, near, shipped
-from stretto.api import emitting
-from stretto.api.emitting import STAGES, EmittedKernel, emit
+from stretto.api.emitting import emit
+from stretto.compile import loop_schedules
+from stretto.compile.candidates import STAGES
+from stretto.compile.emitted import EmittedKernel
 
 CASES = (
     "triton/attention_forward_d64",
@@ -22,7 +24,7 @@ CASES = (
 @cache
 def persistent(name: str) -> EmittedKernel:
     few = patch.dict(STAGES, {"specialized": STAGES["specialized"][2:3]})
-    with few, patch.object(emitting, "SOLVED_WORK", 0):
+    with few, patch.object(loop_schedules, "SOLVED_WORK", 0):
         return emit(shipped(name), consumers=2, blocks="persistent")
 
 

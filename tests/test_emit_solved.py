@@ -10,18 +10,20 @@ from unittest.mock import patch
 import pytest
 
 from gluon_cases import holds, shipped
-from stretto.api import emitting, iterations
-from stretto.api.emitting import EmittedKernel, Emitter
-from stretto.api.iterations import one_at_a_time
-from stretto.api.shortening import shortened
-from stretto.api.solving import ScheduleResult
+from stretto.compile import iteration_order, loop_schedules
+from stretto.compile.bisection import shortened
+from stretto.compile.candidates import STAGES, Emitter
+from stretto.compile.emitted import EmittedKernel
+from stretto.compile.iteration_order import one_at_a_time
+from stretto.compile.scheduled import ScheduledLoop
+from stretto.exact import Limits
 from stretto.kernel.wiring import LoopWiring
 from stretto.loop import Dependence, Loop, Op
 from stretto.machine import load_machine
-from stretto.materialize.program import Issue, Position
+from stretto.materialization.program import Issue, Position
 from stretto.program.builder.steps import steps_of
 from stretto.resources.prepare import prepare
-from stretto.verify import verify
+from stretto.verification import verify
 from test_emit import attention
 
 FORWARD = "triton/attention_forward_d128"
@@ -31,7 +33,7 @@ AGENTS = ("compute", "compute.1")
 @cache
 def solved(name: str) -> EmittedKernel:
     """The kernel for two consumers: the shortest of its candidates, which is the solver's."""
-    with patch.dict(emitting.STAGES, {"specialized": (3,)}):
+    with patch.dict(STAGES, {"specialized": (3,)}):
         made = Emitter(shipped(name)).candidates(2)
     assert [solved_by(one) for one in made] == [False, True]
     return made[1]
@@ -42,7 +44,7 @@ def solved_by(made: EmittedKernel) -> bool:
 
 
 def test_the_solver_s_schedule_is_shorter_than_the_generators_and_legal() -> None:
-    with patch.dict(emitting.STAGES, {"specialized": (3,)}):
+    with patch.dict(STAGES, {"specialized": (3,)}):
         generated, found = Emitter(shipped(FORWARD)).candidates(2)
     (before,), (after,) = generated.analyses, found.analyses
     assert after.bounds is not None
@@ -144,7 +146,7 @@ def test_a_product_without_arithmetic_has_nothing_to_wait_for() -> None:
 
 def test_what_is_shortened_keeps_to_the_orders_and_is_legal() -> None:
     wiring, machine = apart_of(loop_of(2)), load_machine("h200")
-    found = shortened(wiring.loop, machine, 1024, 1306, max_stages=3, work=2.0, seed=0)
+    found = shortened(wiring.loop, machine, 1024, 1306, max_stages=3, limits=Limits(2.0))
     assert found is not None
     assert 1024 <= (found.ii or 0) < 1306
     assert all(d.src != d.dst for d in found.problem.loop.stated)  # nor the II asked for
@@ -155,7 +157,7 @@ def test_what_is_shortened_keeps_to_the_orders_and_is_legal() -> None:
 
 def test_where_no_shorter_schedule_is_found_there_is_none() -> None:
     wiring, machine = apart_of(loop_of(2)), load_machine("h200")
-    assert shortened(wiring.loop, machine, 100, 103, max_stages=3, work=1.0, seed=0) is None
+    assert shortened(wiring.loop, machine, 100, 103, max_stages=3, limits=Limits(1.0)) is None
 
 
 # Where steps begin ------------------------------------------------------------------------------
@@ -228,12 +230,16 @@ def test_of_kernels_at_one_ii_the_one_of_fewer_stages_comes_first() -> None:
 def test_where_nothing_is_found_that_waits_there_it_is_sought_without_that_order() -> None:
     asked: list[Loop] = []
 
-    def picky(loop: Loop, *others: Any, **options: Any) -> ScheduleResult | None:
+    def picky(loop: Loop, *others: Any, **options: Any) -> ScheduledLoop | None:
         asked.append(loop)
         return shortened(loop, *others, **options) if len(asked) > 1 else None
 
-    stages = patch.dict(emitting.STAGES, {"specialized": (3,)})
-    with stages, patch.object(iterations, "LONG", 0), patch.object(emitting, "shortened", picky):
+    stages = patch.dict(STAGES, {"specialized": (3,)})
+    with (
+        stages,
+        patch.object(iteration_order, "LONG", 0),
+        patch.object(loop_schedules, "shortened", picky),
+    ):
         made = Emitter(shipped(FORWARD)).candidates(2)
     first, second = asked
     assert set(second.stated) < set(first.stated)

@@ -21,13 +21,13 @@ import pytest
 import stretto
 from gluon_cases import shipped
 from mutation import silent
-from stretto.api import emitting
-from stretto.api.emitting import Emitter
+from stretto.compile import loop_schedules
+from stretto.compile.candidates import Emitter
 from stretto.loop import Dependence, Loop
 from stretto.machine import Machine, load_machine
 from stretto.resources.prepare import prepare
 from stretto.solve import IllegalScheduleError
-from stretto.verify import verify
+from stretto.verification import verify
 
 H200 = load_machine("h200")
 ANYWHERE = replace(H200, products=tuple(replace(p, in_step=False) for p in H200.products))
@@ -66,7 +66,7 @@ def _steps(source: str) -> Iterator[list[str]]:
 
 def made(machine: Machine, stages: int) -> tuple[int, list[str]]:
     """The generators' II for two consumers, and what flies on in the kernel."""
-    with patch.object(emitting, "SOLVED_WORK", 0):
+    with patch.object(loop_schedules, "SOLVED_WORK", 0):
         (found,) = Emitter(shipped(FORWARD), machine).candidates(2, stages=(stages,))
     (ii,) = (analysis.ii for analysis in found.analyses)
     return ii or 0, flying(found.source)

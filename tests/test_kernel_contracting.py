@@ -9,8 +9,8 @@ import pytest
 
 import stretto
 from gluon_cases import shipped
-from stretto.api.kernels import kernels_of
-from stretto.api.read_write import read_input
+from stretto.compile.sources import kernels_of
+from stretto.frontends import read_input
 from stretto.kernel import Kernel, Value
 from stretto.kernel.building import Builder
 from stretto.kernel.contracting import with_contracted_sums

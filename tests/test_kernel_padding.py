@@ -10,9 +10,9 @@ import pytest
 import cutile_cases
 import stretto
 from gluon_cases import near, shipped
-from stretto.api.kernels import kernels_of
-from stretto.api.read_write import read_input
-from stretto.emit.gluon.spelling import spelled
+from stretto.compile.sources import kernels_of
+from stretto.emission.gluon.spelling import spelled
+from stretto.frontends import read_input
 from stretto.kernel import Kernel, Operation, Value
 from stretto.kernel.building import Builder
 from stretto.kernel.padding import with_zeros_outside

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 import stretto
-from stretto.api.kernels import kernel_source, kernels_of
-from stretto.api.read_write import read_input
+from stretto.api.kernels import kernel_source
+from stretto.compile.sources import kernels_of
+from stretto.frontends import read_input
 from stretto.ir.kernels.running import runnable_kernels, runnable_text
 from stretto.kernel import Kernel, KernelError
 from stretto.kernel.configuration import Configuration

@@ -16,10 +16,10 @@ from stretto.ir.dialect import NvTileas, row_of
 from stretto.ir.parsing import parse_module
 from stretto.loop import Op, TileType
 from stretto.machine import load_machine, machine_names
-from stretto.materialize.roster import role_of
+from stretto.materialization.roster import role_of
 from stretto.ops.opcodes import ISSUERS, OPCODES, UNKNOWN, Issuer, opcode
 from stretto.ops.spaces import SPACES
-from stretto.simulate.real import FUNCTIONS, Array, Call
+from stretto.simulation.real import FUNCTIONS, Array, Call
 
 DIALECT = sorted(op.name.removeprefix("nv_tileas.") for op in NvTileas.operations)
 
@@ -158,6 +158,7 @@ COMPUTED: dict[str, tuple[tuple[Array, ...], Sequence[object]]] = {
     "greatest_of_row": ((X,), [4, 16]),
     "load": ((), [[2, 2], [3, 5]]),
     "product": ((X, Y), [[15, 22], [66, 99]]),
+    "product_sum": ((X, Y, Z), [[15, 22], [66, 99]]),
     "reshape": ((array([7, 8, 9, 10]),), [[7, 8], [9, 10]]),
     "same": ((X,), [[1, 4], [9, 16]]),
     "sum_of_row": ((X,), [5, 25]),
@@ -208,6 +209,7 @@ DEFINING = {
     "ops/arithmetic.py",
     "ops/opcodes.py",
     "ops/predicates.py",
+    "ops/products.py",
     "ops/reductions.py",
     "ops/tiles.py",
     "ops/spaces.py",
@@ -228,13 +230,16 @@ TABLES = {
 }
 """One row an operation: a table says one thing of each."""
 NAMING = {
-    "api/overlap.py": {  # who brings tiles in while others compute
+    "compile/overlap.py": {  # who brings tiles in while others compute
         "async.cp_async",
         "async.tiled_tma_load",
         "async.tma_gather",
         "pointer.load",
     },
-    "simulate/kernels/evaluating.py": {"pointer.load", "pointer.atomic_cas"},  # of two in a method
+    "simulation/kernels/evaluator.py": {
+        "pointer.load",
+        "pointer.atomic_cas",
+    },  # of two in a method
     "ir/programs/work_tiles.py": {"arith.extsi"},  # how an index is widened
     "launching/reporting.py": {"smem"},  # a key of the report
     "program/clocks/agents.py": {"arith.trunci"},  # a number that is the same in fewer bits
@@ -247,7 +252,6 @@ NAMING = {
         "arith.subf",
         "math.fma",
     },
-    "predict/touching.py": {"pointer.load", "pointer.store"},  # what threads touch
     "program/builder/trips.py": {"arith.addi"},  # an end that is its beginning and some more
     "machine/calibrating.py": {"smem"},  # how a microbenchmark stores
     "many/sweep.py": {"smem", "tmem"},  # figures of a row
@@ -255,7 +259,7 @@ NAMING = {
     "report/sweep.py": {"smem", "tmem", "register"},  # figures of a row, a unit
     "kernel/partition.py": {"arith.addi"},  # where the rows of a replica begin
     "ir/dialect/types.py": {"smem", "tmem"},  # what operations ask of one space
-    "materialize/origins.py": {"register"},  # a kind of view
+    "materialization/origins.py": {"register"},  # a kind of view
     "exact/objectives/registers.py": {"register"},  # a unit
     "exact/relax.py": {"register"},  # a unit
     "report/schedule.py": {"register"},  # a unit

@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from stretto.api.emitting import Emitter, emit
-from stretto.api.kernels import kernels_of
-from stretto.emit import Emitted
+from stretto.api.emitting import emit
+from stretto.compile.candidates import Emitter
+from stretto.compile.choice import chosen
+from stretto.compile.sources import kernels_of
+from stretto.compile.versions import Versions
+from stretto.emission import Emitted
 from stretto.errors import StrettoError
 from stretto.launching.asked import Asked
 from stretto.launching.compiling import Compiled
@@ -44,19 +47,19 @@ def test_of_candidates_that_are_about_as_fast_one_that_overlaps_is_taken():
     best = replace(flat, pace=replace(flat.pace, cycles=100.0))
     near = replace(ahead, pace=replace(ahead.pace, cycles=110.0))
     far = replace(ahead, pace=replace(ahead.pace, cycles=120.0))
-    assert emitter.chosen([best, near]) is near
-    assert emitter.chosen([best, far]) is best
+    assert chosen([best, near], emitter.machine) is near
+    assert chosen([best, far], emitter.machine) is best
 
 
 def test_one_group_of_warps_has_what_agents_cannot(monkeypatch: pytest.MonkeyPatch):
-    drafted = Emitter._draft  # pyright: ignore[reportPrivateUsage]
+    drafted = Versions.draft
 
-    def refused(self: Emitter, consumers: int, placed: Mapping[str, str]) -> None:
+    def refused(self: Versions, consumers: int, placed: Mapping[str, str]) -> None:
         if self.mode == "specialized":
             raise EmitError("agents cannot have it")
         drafted(self, consumers, placed)
 
-    monkeypatch.setattr(Emitter, "_draft", refused)
+    monkeypatch.setattr(Versions, "draft", refused)
     file = EXAMPLES / "matmul_descriptors.ttir"
     made = emit(file, "h200")
     assert made.mode == "unspecialized"
@@ -93,19 +96,19 @@ def test_what_the_compiler_does_not_take_is_passed_over():
             raise ValueError("no such layout")
         return assembled(0)
 
-    assert emitter.chosen(made, assemble).source == asked[1]
+    assert chosen(made, emitter.machine, assemble).source == asked[1]
 
     def never(_: Emitted) -> Compiled:
         raise ValueError("no such layout")
 
     with pytest.raises(ValueError, match="no such layout"):
-        emitter.chosen(made, never)
+        chosen(made, emitter.machine, never)
 
 
 def test_of_those_that_spill_the_one_with_the_fewest_bytes_is_taken():
     emitter = Emitter(EXAMPLES / "matmul_descriptors.ttir", "h200")
     made = emitter.candidates()
     bytes = iter([1428, 252, *range(2000, 2100)])
-    chosen = emitter.chosen(made, lambda _: assembled(next(bytes)))
-    assert chosen.assembled is not None
-    assert chosen.assembled.spilled == 252
+    taken = chosen(made, emitter.machine, lambda _: assembled(next(bytes)))
+    assert taken.assembled is not None
+    assert taken.assembled.spilled == 252

@@ -12,8 +12,9 @@ import pytest
 
 import kernel_cases
 from gluon_cases import launched, near
-from stretto.api import emitting
-from stretto.api.emitting import EmittedKernel, Emitter
+from stretto.compile import loop_schedules
+from stretto.compile.candidates import Emitter
+from stretto.compile.emitted import EmittedKernel
 from stretto.errors import StrettoError
 from stretto.machine import load_machine
 
@@ -24,7 +25,7 @@ WIDE = Path(__file__).parent / "ttir" / "wide"
 @cache
 def by_four(causal: bool) -> EmittedKernel:
     file = WIDE / f"attention_forward_d64_256{'_causal' if causal else ''}.ttir"
-    with patch.object(emitting, "SOLVED_WORK", 0):
+    with patch.object(loop_schedules, "SOLVED_WORK", 0):
         return Emitter(file, "h200", blocks="persistent").candidates(4, stages=(3,))[0]
 
 

@@ -14,8 +14,8 @@ import kernel_cases
 import kernel_numpy
 import stretto
 from gluon_cases import near, shipped
-from stretto.api.kernels import kernels_of
-from stretto.api.read_write import read_input
+from stretto.compile.sources import kernels_of
+from stretto.frontends import read_input
 from stretto.kernel import Kernel
 from stretto.kernel.configuration import Configuration
 from stretto.kernel.persistence import with_work_tiles

@@ -11,19 +11,20 @@ import jsonschema
 import pytest
 
 import stretto
-from stretto.api.emitting import EmittedKernel, emit
+from stretto.api.emitting import emit
 from stretto.api.predicting import beside_stock, predict
 from stretto.cli.main import main
-from stretto.emit import Emitted
+from stretto.compile.emitted import EmittedKernel
+from stretto.emission import Emitted
 from stretto.errors import StrettoError
 from stretto.launching.compiling import Compiled
 from stretto.launching.gate import MARGIN, why_slower
 from stretto.machine import load_machine
 from stretto.machine.machine import Budget
-from stretto.predict.prediction import Prediction
-from stretto.predict.stock import Stock
-from stretto.predict.timings import timings_of
-from stretto.predict.whole import predict_stock, predict_whole
+from stretto.prediction.kernel_time import predict_kernel, predict_stock
+from stretto.prediction.prediction import Prediction
+from stretto.prediction.stock import Stock
+from stretto.prediction.timings import timings_of
 from test_predict_code import instruction, written
 
 H200 = load_machine("h200")
@@ -101,7 +102,7 @@ def test_other_loops_than_those_of_the_source_are_not_recognized() -> None:
 
 
 def test_what_is_predicted_to_be_slower_by_far_is_not_tried() -> None:
-    ours = predict_whole(product().subject, H200, GRID, SIZES).seconds
+    ours = predict_kernel(product().subject, H200, GRID, SIZES).seconds
     half = stock(listing(2))  # as if Triton had to multiply half as much
     assert ours > MARGIN * predicted(half).seconds
     why = why_slower(product(), half, H200, GRID, {**SIZES, "a_ptr": object()})

@@ -6,19 +6,19 @@ from typing import Any, get_args
 
 import pytest
 
-from stretto.emit.gluon.spelling import SPELLED
-from stretto.emit.gluon.statements import LINES
+from stretto.emission.gluon.spelling import SPELLED
+from stretto.emission.gluon.statements import LINES
 from stretto.program.clocks.agents import ACTS
 from stretto.program.expressions import Arithmetic, Expression, Given, Iteration, Name, number
 from stretto.program.instructions import Instruction
-from stretto.simulate.kernels.expressions import WAYS
-from stretto.simulate.kernels.programs import ValueRun
+from stretto.simulation.kernels.expressions import WAYS
+from stretto.simulation.kernels.programs import ValueRun
 
 STOPS = {"Wait", "NamedSync"}
 CONTROL = {"For", "While", "If", "Step", "Pipelined", *STOPS}
 """Instructions with bodies, or that an agent may stop at."""
 WITHOUT_EFFECT = {
-    "ProductInit", "ThreadBarrier", "TraceBegin", "TraceEnd", "ReadClock", "TraceSteps",
+    "ProductInit", "TraceBegin", "TraceEnd", "ReadClock", "TraceSteps",
     "TraceMark", "Remark", "Print",
 }  # fmt: skip
 """Nothing in memory or on a barrier happens by them."""

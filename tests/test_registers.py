@@ -16,7 +16,7 @@ from absolute import disagreements
 from brute_force import optimum
 from living import alive, over
 from rich_loops import rich_agents
-from stretto.api.emitting import Emitter
+from stretto.compile.candidates import Emitter
 from stretto.errors import InfeasibleError
 from stretto.exact import Limits
 from stretto.exact.case import make_case
@@ -31,7 +31,7 @@ from stretto.problem.registers import Registers
 from stretto.resources.prepare import prepare
 from stretto.solution import Schedule
 from stretto.solution.views import analyse
-from stretto.verify import verify
+from stretto.verification import verify
 from tiny_loops import tiny_agents
 
 DEEP = os.environ.get("STRETTO_HYPOTHESIS") == "deep"

@@ -13,20 +13,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import stretto
-from stretto.api.emitting import EmittedKernel, Emitter
 from stretto.api.predicting import KernelPrediction
-from stretto.emit import Emitted
+from stretto.compile.candidates import Emitter
+from stretto.compile.emitted import EmittedKernel
+from stretto.emission import Emitted
 from stretto.kernel import pipeline
 from stretto.kernel.tree import Lowered
 from stretto.launching.compiling import Compiled
 from stretto.machine import Machine, load_machine
-from stretto.predict import timeline
-from stretto.predict.memory import Curve, memory_of
-from stretto.predict.numbers import Numbers, arguments
-from stretto.predict.prediction import Prediction
-from stretto.predict.running import Subject
-from stretto.predict.touching import Access, accesses
-from stretto.predict.whole import predict_whole
+from stretto.prediction import timeline
+from stretto.prediction.kernel_time import predict_kernel
+from stretto.prediction.memory import Curve, memory_of
+from stretto.prediction.numbers import Numbers, arguments
+from stretto.prediction.prediction import Prediction
+from stretto.prediction.running import Subject
+from stretto.prediction.touching import Access, accesses
 
 EXAMPLES = Path(__file__).parents[1] / "examples/triton"
 ROWS, COLUMNS = 16384, 8192
@@ -128,7 +129,7 @@ def test_a_few_rows_take_what_their_loads_wait_for() -> None:
         made = Emitter(EXAMPLES / "layer_norm.ttir", H200).drained(together)
         assert made.kernel is not None
         subject = Subject(made.kernel, made.emitted, made.programs, made.emitted.rings)
-        return predict_whole(subject, H200, (1,), {"columns": COLUMNS})
+        return predict_kernel(subject, H200, (1,), {"columns": COLUMNS})
 
     eight, four, two = (alone(together, 1) for together in (8, 4, 2))
     memory = memory_of(H200, eight.clock)
@@ -149,7 +150,7 @@ def test_what_is_left_over_of_a_drained_loop_waits_for_each_half() -> None:
         made = Emitter(EXAMPLES / "layer_norm.ttir", H200).drained((together, together))
         assert made.kernel is not None
         subject = Subject(made.kernel, made.emitted, made.programs, made.emitted.rings)
-        return predict_whole(subject, H200, (1,), {"columns": 1024 * trips}).block
+        return predict_kernel(subject, H200, (1,), {"columns": 1024 * trips}).block
 
     memory = memory_of(H200, norm().prediction.clock)
     assert memory is not None
@@ -256,7 +257,7 @@ def by_warps(folder: Path, warps: int) -> Emitter:
 
 
 def told(made: EmittedKernel, machine: Machine = H200, blocks: int = ROWS) -> Prediction:
-    return predict_whole(made.subject, machine, (blocks,), {"columns": COLUMNS})
+    return predict_kernel(made.subject, machine, (blocks,), {"columns": COLUMNS})
 
 
 def test_a_scheduler_has_a_fourth_of_the_registers(tmp_path: Path) -> None:

@@ -24,7 +24,9 @@ from dump import ttir
 
 import attention_backward
 import attention_forward
-from stretto.api.emitting import EmittedKernel, Emitter, emit
+from stretto.api.emitting import emit
+from stretto.compile.candidates import Emitter
+from stretto.compile.emitted import EmittedKernel
 from stretto.launching.compiling import compile_emitted
 
 BYTECODE = HERE.parent.parent / "build" / "gpu" / "cubins"

@@ -57,7 +57,8 @@ def emit_all(folder):
     sys.path.insert(0, str(HERE))
     from kernels import configurations, ttir, write
 
-    from stretto.api.emitting import STAGES, emit
+    from stretto.api.emitting import emit
+    from stretto.compile.candidates import STAGES
 
     folder.mkdir(parents=True, exist_ok=True)
     for name, (asked, options) in configurations().items():

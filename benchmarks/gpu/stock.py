@@ -92,7 +92,8 @@ def prepare(folder: Path, dumps: Path, names):
     """Emit ours, compile Triton's own, and keep what is measured and what is predicted by."""
     from dataclasses import replace
 
-    from stretto.api.emitting import Emitter
+    from stretto.compile.candidates import Emitter
+    from stretto.compile.choice import chosen
     from stretto.frontends.triton import read_ttir
     from stretto.launching.compiling import compile_emitted, compile_stock
 
@@ -108,7 +109,7 @@ def prepare(folder: Path, dumps: Path, names):
             stock = compile_stock(text, warps, stages)
             begin = time.process_time()
             emitter = Emitter(kernel, "h200")
-            made = emitter.chosen(emitter.candidates(), compile_emitted)
+            made = chosen(emitter.candidates(), emitter.machine, compile_emitted)
             took = time.process_time() - begin
         except Exception as error:
             print(f"{name}: {type(error).__name__} {str(error)[:160]}")
@@ -201,7 +202,7 @@ def measure(folder: Path, results: Path):
 
     def timed(call, launches):
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        torch.cuda._sleep(300_000)
+        torch.cuda._sleep(4_000_000)
         begin.record()
         for _ in range(launches):
             call()
@@ -268,7 +269,7 @@ def compare(folder: Path, results: Path):
     """What was predicted beside what was measured, at the clock that was measured."""
     from stretto.errors import StrettoError
     from stretto.machine import load_machine
-    from stretto.predict.whole import predict_stock, predict_whole
+    from stretto.prediction.kernel_time import predict_kernel, predict_stock
 
     machine, rows = load_machine("h200"), []
     for row in json.loads(results.read_text("utf-8"))["kernels"]:
@@ -277,7 +278,7 @@ def compare(folder: Path, results: Path):
             continue
         subject, stock, grid, given = pickle.loads((folder / f"{row['file']}.model").read_bytes())
         try:
-            ours = predict_whole(subject, machine, tuple(grid), given, row["ours_mhz"] or None)
+            ours = predict_kernel(subject, machine, tuple(grid), given, row["ours_mhz"] or None)
             theirs = predict_stock(
                 subject, stock, machine, tuple(grid), given, row["theirs_mhz"] or None
             )

@@ -146,29 +146,30 @@ def emitted(name, c):
     """The kernel of one configuration, what it was made from, and the same without clocks."""
     from dump import ttir
 
-    from stretto.api import emitting
+    from stretto.api.emitting import emit
+    from stretto.compile.candidates import STAGES, Emitter
     from stretto.launching.compiling import compile_emitted
 
     tracing = c.get("tracing", "loops")
     asked = {"assemble": compile_emitted}
     if "file" in c:
         file = shipped.files()[c["file"]]
-        emitting.STAGES["specialized"] = (6, 4, 3, 2)
-        return emitting.emit(file, "h200", **asked, tracing=tracing), "", {}, None
+        STAGES["specialized"] = (6, 4, 3, 2)
+        return emit(file, "h200", **asked, tracing=tracing), "", {}, None
     text, beside = ttir(**asked_of_triton(c))
     with tempfile.TemporaryDirectory() as scratch:
         dump = Path(scratch) / f"{name}.ttir"
         dump.write_text(text)
         dump.with_suffix(".json").write_text(json.dumps(beside))
         if "stages" in c:
-            emitting.STAGES["specialized"] = (c["stages"],)
+            STAGES["specialized"] = (c["stages"],)
         else:
-            emitting.STAGES["specialized"] = (6, 4, 3, 2)
+            STAGES["specialized"] = (6, 4, 3, 2)
         options = {n: c[n] for n in ("consumers", "depth", "seed") if n in c}
         if c["kernel"] != "norm":
-            return emitting.emit(dump, **asked, tracing=tracing, **options), text, beside, None
-        plain = emitting.emit(dump, **asked, **options)
-        every = emitting.Emitter(dump, tracing=tracing).candidates()
+            return emit(dump, **asked, tracing=tracing, **options), text, beside, None
+        plain = emit(dump, **asked, **options)
+        every = Emitter(dump, tracing=tracing).candidates()
         return next(one for one in every if one.schedules == plain.schedules), text, beside, plain
 
 

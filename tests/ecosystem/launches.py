@@ -46,6 +46,9 @@ class Launch:
     """Arguments that are no tensors."""
     tensors: dict = field(default_factory=dict)
     """Shape, strides and element of those that are."""
+    integers: dict = field(default_factory=dict)
+    """What tensors of integers hold, that others are indexed by: all of a short one, of a long one
+    the least and the greatest."""
 
     @property
     def key(self):
@@ -128,7 +131,7 @@ def function_of(module, name):
     return function
 
 
-def recorded(case, function, binder_told, options, grid, numbers, tensors, backend):
+def recorded(case, function, binder_told, options, grid, numbers, tensors, integers, backend):
     """A launch, by what Triton's own binder says of its arguments."""
     given, specialized = binder_told
     signature, constexprs, attributes = {}, {}, {}
@@ -153,7 +156,7 @@ def recorded(case, function, binder_told, options, grid, numbers, tensors, backe
         raise TypeError("a kernel inside of a function is not found again")
     return Launch(
         case, where, name, function.__name__, signature, constexprs, attributes,
-        options, grid, numbers, tensors,
+        options, grid, numbers, tensors, integers,
     )  # fmt: skip
 
 

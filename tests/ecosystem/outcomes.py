@@ -45,8 +45,8 @@ class Outcome:
 
     @property
     def kind(self) -> str:
-        """`products`, `loops` or `neither`."""
-        return "products" if self.products else "loops" if self.loops else "neither"
+        """`products`, `loops`, or `neither`: without a loop that reads memory nothing overlaps."""
+        return "neither" if not self.loops else "products" if self.products else "loops"
 
     @property
     def rank(self) -> int:
@@ -78,7 +78,7 @@ def summary(found: Iterable[Outcome]) -> list[str]:
     for kind, told in (
         ("products", "with products"),
         ("loops", "with loops, no product"),
-        ("neither", "with neither: left to Triton"),
+        ("neither", "without a loop that reads memory: left to Triton"),
     ):
         mine = [one for one in counted if one.kind == kind]
         reached = [sum(one.rank >= LEVELS.index(level) for one in mine) for level in LEVELS]

@@ -31,6 +31,18 @@ MOST = 2
 OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "enable_fp_fusion")
 
 
+INDICES = ("int32", "int64", "uint32")
+SHORT = 300
+
+
+def _held(tensor):
+    """What a tensor of integers holds, as it is kept."""
+    tensor = tensor.to(torch.int64)
+    if tensor.numel() <= SHORT:
+        return tensor.flatten().tolist()
+    return {"least": int(tensor.min()), "greatest": int(tensor.max())}
+
+
 class Recorder:
     """Stands where Triton would compile and launch."""
 
@@ -52,17 +64,20 @@ class Recorder:
         if callable(grid):
             grid = grid(dict(given))
         told = {k: written(v) for k, v in options.items() if k in OPTIONS}
-        numbers, tensors = {}, {}
+        numbers, tensors, integers = {}, {}, {}
         for name, value in given.items():
             if isinstance(value, torch.Tensor):
                 tensors[name] = [list(value.shape), list(value.stride()), str(value.dtype)[6:]]
+                if tensors[name][2] in INDICES and value.numel():
+                    integers[name] = _held(value)
             elif isinstance(value, bool | int | float):
                 numbers[name] = value
         where = [int(n) for n in grid]
         try:
             one = recorded(
-                self.case, function, (given, special), told, where, numbers, tensors, self._backend
-            )
+                self.case, function, (given, special), told, where, numbers, tensors, integers,
+                self._backend,
+            )  # fmt: skip
         except TypeError as error:
             self.refused.append((self.case, function.__name__, str(error)))
             return

@@ -3,7 +3,7 @@
     launches/*.jsonl ──► TTIR ──► steps ──► table.json, table.md ──► compared with what is committed
 
 A kernel that comes less far than the committed table says fails. `--update` rewrites the table.
-`--part` takes the kernels that `.ci/run` looks at.
+`--part` takes the kernels that `.ci/run` looks at; their first blocks are run on values as well.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ HERE = Path(__file__).parent
 TABLE = HERE / "table.json"
 
 
-def measured(name: str, launch: Any, folder: Path) -> Outcome:
+def measured(name: str, launch: Any, folder: Path, simulated: bool) -> Outcome:
     """What became of one kernel; it is dumped where it lies in the folder not yet."""
     known = folder / f"{name}.own.json"
     if not known.exists():
@@ -32,7 +32,8 @@ def measured(name: str, launch: Any, folder: Path) -> Outcome:
     own = json.loads(known.read_text("utf-8"))
     if "error" in own:
         return Outcome(name, triton=plain(own["error"]))
-    found = apart(partial(through, name, folder / f"{name}.ttir", own, folder / "cache"))
+    file, cache = folder / f"{name}.ttir", folder / "cache"
+    found = apart(partial(through, name, file, own, cache, launch, simulated))
     if isinstance(found, Outcome):
         return found
     return Outcome(
@@ -46,6 +47,7 @@ def main() -> int:
     parser.add_argument("folder", type=Path, help="where dumps, sources and the cache lie")
     parser.add_argument("names", nargs="*", help="kernels, or what their names begin with")
     parser.add_argument("--part", action="store_true", help="those of part.txt")
+    parser.add_argument("--simulate", action="store_true", help="run what is printed on values")
     parser.add_argument("--update", action="store_true", help="rewrite the committed table")
     asked = parser.parse_intermixed_args()
     begun = time.monotonic()
@@ -62,7 +64,7 @@ def main() -> int:
         if asked.part and name not in names:
             continue
         started = time.monotonic()
-        one = measured(name, launch, asked.folder)
+        one = measured(name, launch, asked.folder, asked.part or asked.simulate)
         found.append(one)
         seconds = time.monotonic() - started
         print(f"{seconds:6.1f} s  {name}: {one.triton or one.level} {one.reason}", flush=True)

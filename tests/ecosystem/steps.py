@@ -1,7 +1,8 @@
 """One kernel through every step: read, schedule, emit, compile; beside it Triton's own compile.
 
-    TTIR ──► read ──► every loop scheduled ──► emitted ──┬► with overlap ──► compiled ──► spills no
-                                                         └► without           more than Triton's own
+    TTIR ──► read ──► every loop scheduled ──► emitted ──┬► with overlap ──► simulated ─► compiled
+                                                         └► without                       │
+                                                             spills no more than Triton's own
 
 A step that fails says why, in the words that a user is told.
 """
@@ -11,16 +12,20 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from outcomes import LEVELS, Outcome, Told
+from values import differs
 
 from stretto.api.emitting import emit
-from stretto.api.kernels import kernel_source, kernels_of
+from stretto.api.kernels import kernel_source
 from stretto.api.solving import schedule
-from stretto.emit import Emitted
+from stretto.compile.choice import NOTHING
+from stretto.compile.sources import kernels_of
+from stretto.emission import Emitted
 from stretto.errors import StrettoError
 from stretto.kernel import Kernel, Operation
 from stretto.launching.compiler import compiler_name
@@ -32,11 +37,11 @@ WORDS = 240
 """Characters of a reason that are kept."""
 
 
-def through(name: str, file: Path, own: Told, cache: Path) -> Outcome:
-    """A dump through every step, as far as it goes."""
+def through(name: str, file: Path, own: Told, cache: Path, launch: Any, simulated: bool) -> Outcome:
+    """A dump through every step, as far as it goes; `simulated`: what is printed also runs."""
     found = Outcome(name, own=own.get("spilled"))
     try:
-        _steps(found, file, cache)
+        _steps(found, file, cache, launch, simulated)
     except StrettoError as error:
         found.reason = plain(str(error))
     except Exception as error:
@@ -44,7 +49,7 @@ def through(name: str, file: Path, own: Told, cache: Path) -> Outcome:
     return found
 
 
-def _steps(found: Outcome, file: Path, cache: Path) -> None:
+def _steps(found: Outcome, file: Path, cache: Path, launch: Any, simulated: bool) -> None:
     (kernel,) = kernels_of(str(file), file.read_text("utf-8"))
     found.level = "read"
     count(found, kernel)
@@ -65,10 +70,16 @@ def _steps(found: Outcome, file: Path, cache: Path) -> None:
     found.consumers = made.consumers
     found.overlap = made.overlap
     found.level = "emitted" if found.overlap else "printed without overlap"
+    file.with_suffix(".emitted.py").write_text(made.source, "utf-8")
     if not found.overlap:
-        found.reason = found.reason or "nothing of it overlaps"
+        found.reason = found.reason or why_nothing(made.notes)
     if found.reason:
         return
+    if simulated:
+        told = differs(made.emitted.program, launch)
+        found.reason = told or ""
+        if told:
+            return
     assert isinstance(made.assembled, Compiled)
     found.level, found.spilled = "compiled", made.assembled.spilled
     if made.assembled.remarks:
@@ -77,6 +88,12 @@ def _steps(found: Outcome, file: Path, cache: Path) -> None:
         found.reason = f"spills {found.spilled} bytes, Triton's own {found.own}"
     else:
         found.level = LEVELS[-1]
+
+
+def why_nothing(notes: Sequence[str]) -> str:
+    """Why nothing of a kernel overlaps, by what was noted while it was made."""
+    told = [note for note in notes if note.startswith(NOTHING) or "do not overlap" in note]
+    return plain(told[0]) if told else NOTHING
 
 
 def count(found: Outcome, kernel: Kernel) -> None:

@@ -27,8 +27,12 @@ from multiprocessing import Pool
 from pathlib import Path
 from typing import Any
 
-from stretto.api.emitting import EmitMode, emit
+from stretto.api.emitting import emit
 from stretto.api.kernels import import_kernel
+from stretto.compile.emitted import EmitMode
+from stretto.emission import Emitted
+from stretto.emission.gluon.source import source
+from stretto.ir.kernel_programs import kernel_program_text, read_kernel_program
 from stretto.machine import load_machine
 from stretto.ops.spaces import STAGING
 
@@ -112,7 +116,7 @@ def kernels() -> list[tuple[str, Path, str, EmitMode | None]]:
     return found
 
 
-def written(name: str, kernel: Path, machine: str, mode: EmitMode | None, folder: Path) -> str:
+def written(name: str, kernel: Path, machine: str, mode: EmitMode | None, folder: Path) -> Emitted:
     """One kernel's source and what it takes, in a folder."""
     made = emit(kernel, machine, mode=mode).emitted
     room = load_machine(machine).budget(STAGING)
@@ -128,18 +132,32 @@ def written(name: str, kernel: Path, machine: str, mode: EmitMode | None, folder
         "capability": TARGETS[machine],
     }
     (folder / f"{name}.json").write_text(json.dumps(meta), encoding="utf-8")
-    return name
+    return made
 
 
 def compared(
     update: bool, folder: Path, kernel: tuple[str, Path, str, EmitMode | None]
 ) -> tuple[str, str]:
-    """A kernel's name, and how its source differs from the golden one; nothing if it does not."""
-    name = written(*kernel, folder)
-    golden, made = GOLDEN / f"{name}.gluon", (folder / f"{name}.py").read_text(encoding="utf-8")
+    """A kernel's name, and how its source differs from the golden one; nothing if it does not.
+
+    So must that of its program, once that was written as MLIR and read back: printing decides
+    nothing.
+    """
+    name, made = kernel[0], written(*kernel, folder)
     if update:
-        golden.write_text(made, encoding="utf-8")
-    return name, differing(name, made)
+        (GOLDEN / f"{name}.gluon").write_text(made.source, encoding="utf-8")
+    return name, differing(name, made.source) or reread(name, made)
+
+
+def reread(name: str, made: Emitted) -> str:
+    """How a kernel is another once its program was written as MLIR and read; nothing if empty."""
+    text = kernel_program_text(made.program)
+    again = read_kernel_program(f"{name}.mlir", text)
+    if source(again) != made.source:
+        return f"{name}: a program that was written and read prints otherwise"
+    if kernel_program_text(again) != text:
+        return f"{name}: a program that was written and read is written otherwise"
+    return ""
 
 
 def differing(name: str, made: str) -> str:
@@ -182,7 +200,9 @@ def written_and_compiled(
     python: str, folder: Path, kernel: tuple[str, Path, str, EmitMode | None]
 ) -> dict[str, Any]:
     """One kernel from its file to what the compiler says: kernels take seconds to a minute."""
-    return compiled(python, written(*kernel, folder), folder)
+    made = written(*kernel, folder)
+    found = compiled(python, kernel[0], folder)
+    return {**found, "diff": found.get("diff") or reread(kernel[0], made)}
 
 
 def wrong(found: dict[str, Any]) -> str:

@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 import kernel_cases
-from stretto.api import emitting
-from stretto.api.emitting import STAGES, EmittedKernel, emit
+from stretto.api.emitting import emit
 from stretto.api.kernels import kernels_of
+from stretto.compile import loop_schedules
+from stretto.compile.candidates import STAGES
+from stretto.compile.emitted import EmittedKernel
 from stretto.kernel import Kernel
 from stretto.kernel.configuration import Configuration
 from stretto.kernel.hidden_steps import HIDDEN
@@ -21,8 +23,8 @@ from stretto.machine import load_machine
 from stretto.program.clocks import FaultError, check_program
 from stretto.program.instructions import Arrive, For, Wait
 from stretto.program.walk import walk
-from stretto.simulate.kernels import run_kernel
-from stretto.simulate.kernels.programs import run_program_of_kernel
+from stretto.simulation.kernels import run_kernel
+from stretto.simulation.kernels.programs import run_program_of_kernel
 from test_program_clocks import changed
 
 TTIR = Path(__file__).parents[1] / "ttir"
@@ -103,7 +105,7 @@ def test_as_many_as_no_place_of_a_mask_sees(
 @cache
 def emitted(file: Path, consumers: int) -> EmittedKernel:
     few = patch.dict(STAGES, {"specialized": STAGES["specialized"][2:3]})
-    with few, patch.object(emitting, "SOLVED_WORK", 0):
+    with few, patch.object(loop_schedules, "SOLVED_WORK", 0):
         return emit(file, "h200", consumers=consumers)
 
 

@@ -11,16 +11,18 @@ import pytest
 
 import kernel_cases
 from gluon_cases import launched, near
-from stretto.api import emitting
-from stretto.api.emitting import STAGES, EmittedKernel, emit
+from stretto.api.emitting import emit
 from stretto.api.kernels import kernels_of
+from stretto.compile import loop_schedules
+from stretto.compile.candidates import STAGES
+from stretto.compile.emitted import EmittedKernel
 from stretto.kernel import Kernel
 from stretto.kernel.configuration import Configuration
 from stretto.kernel.errors import KernelError
 from stretto.kernel.pipeline import lower
 from stretto.machine import load_machine
-from stretto.simulate.kernels import run_kernel
-from stretto.simulate.kernels.programs import run_program_of_kernel
+from stretto.simulation.kernels import run_kernel
+from stretto.simulation.kernels.programs import run_program_of_kernel
 
 NARROW = Path(__file__).parents[1] / "ttir" / "narrow"
 PLAIN, CAUSAL = (
@@ -41,7 +43,7 @@ def lowered(file: Path, consumers: int) -> Kernel:
 @cache
 def emitted(consumers: int, file: Path = PLAIN) -> EmittedKernel:
     few = patch.dict(STAGES, {"specialized": STAGES["specialized"][:1]})
-    with few, patch.object(emitting, "SOLVED_WORK", 0):
+    with few, patch.object(loop_schedules, "SOLVED_WORK", 0):
         return emit(file, "h200", consumers=consumers, blocks="persistent")
 
 

@@ -9,16 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from stretto.frontends.cutile.translate import REFUSED as REFUSED_BY_CUTILE
+from stretto.frontends.cutile.translating import REFUSED as REFUSED_BY_CUTILE
 from stretto.frontends.tileir.rows import ROWS as TILEIR_ROWS
+from stretto.kernel.axes import RULES as AXIS_RULES
 from stretto.kernel.checking import RULES
 from stretto.machine import load_machine, machine_names
+from stretto.ops.atomics import ATOMICS
 from stretto.ops.opcodes import OPCODES
 from stretto.ops.operations import BY_SYMBOL, OF_COST, OPERATIONS
 from stretto.ops.predicates import PREDICATES
 from stretto.ops.rows import NONE, Row, reason_of
-from stretto.simulate.kernels.evaluating import METHODS
-from stretto.simulate.values import function_named
+from stretto.simulation.kernels.evaluator import METHODS
+from stretto.simulation.values import function_named
 
 ROWS = list(OPERATIONS.values())
 ELEMENTWISE = [row for row in ROWS if row.elementwise]
@@ -41,6 +43,15 @@ def test_what_a_row_names_is_there(row: Row) -> None:
     else:
         assert row.numpy in {*METHODS, NONE, "same"}
         assert row.types in {*RULES, NONE}
+
+
+def test_what_is_known_of_results_has_a_rule_and_each_rule_a_row() -> None:
+    assert {row.axis for row in ROWS if row.axis} == {*AXIS_RULES}
+
+
+def test_atomic_operations_have_functions() -> None:
+    assert all(callable(function_named(row.numpy)) for row in ATOMICS.values())
+    assert {row.name for row in ATOMICS.values() if not row.commutes} == {"exch"}
 
 
 @pytest.mark.parametrize("row", ELEMENTWISE, ids=_name)
@@ -96,9 +107,10 @@ from stretto.ops import arithmetic
 arithmetic.ARITHMETIC = tuple(row for row in arithmetic.ARITHMETIC if row.name != "math.sin")
 from stretto.frontends.triton import read_ttir
 from stretto.machine import load_machine
+from stretto.ops.atomics import ATOMICS
 from stretto.ops.opcodes import OPCODES
-from stretto.emit.gluon import expressions
-from stretto.simulate import values
+from stretto.emission.gluon import expressions
+from stretto.simulation import values
 assert "math.sin" not in OPCODES
 assert "math.sin" not in load_machine("h200").opcodes
 try:

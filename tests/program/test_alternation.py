@@ -12,16 +12,18 @@ import pytest
 
 import kernel_cases
 from gluon_cases import launched, near
-from stretto.api import emitting
-from stretto.api.emitting import STAGES, EmittedKernel, emit
-from stretto.emit.gluon.source import source
+from stretto.api.emitting import emit
+from stretto.compile import loop_schedules
+from stretto.compile.candidates import STAGES
+from stretto.compile.emitted import EmittedKernel
+from stretto.emission.gluon.source import source
 from stretto.program import KernelProgram
 from stretto.program.alternation import alternating
 from stretto.program.clocks import FaultError, check_program
 from stretto.program.instructions import NamedArrive, NamedSync, Pipelined, Product, Settle, Step
 from stretto.program.walk import walk
-from stretto.simulate.kernels import run_kernel
-from stretto.simulate.kernels.programs import run_program_of_kernel
+from stretto.simulation.kernels import run_kernel
+from stretto.simulation.kernels.programs import run_program_of_kernel
 from test_program_clocks import changed, unfound
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "triton"
@@ -32,7 +34,7 @@ KERNELS = ("attention_forward_d64", "attention_forward_d64_causal")
 @cache
 def emitted(name: str) -> EmittedKernel:
     few = patch.dict(STAGES, {"specialized": STAGES["specialized"][:1]})
-    with few, patch.object(emitting, "SOLVED_WORK", 0):
+    with few, patch.object(loop_schedules, "SOLVED_WORK", 0):
         return emit(EXAMPLES / f"{name}.ttir", "h200", consumers=2)
 
 
@@ -115,7 +117,7 @@ def test_four_consumers_leave_multiplications_by_one_out() -> None:
     """Two do not: they wait for products anyway."""
     assert "row_scaled" not in emitted(KERNELS[0]).source
     few = patch.dict(STAGES, {"specialized": STAGES["specialized"][:1]})
-    with few, patch.object(emitting, "SOLVED_WORK", 0):
+    with few, patch.object(loop_schedules, "SOLVED_WORK", 0):
         made = emit(WIDE, "h200", consumers=4)
     assert made.source.count("= row_scaled_32(total_") >= 4
     whole, case = made.emitted.program, kernel_cases.attention_forward(64, causal=False)

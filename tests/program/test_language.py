@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 import stretto
 from gluon_cases import launched
-from stretto.api import emitting
-from stretto.api.emitting import STAGES, emit
+from stretto.api.emitting import emit
+from stretto.compile import loop_schedules
+from stretto.compile.candidates import STAGES
 from stretto.errors import StrettoError
 
 Array = NDArray[Any]
@@ -29,7 +30,7 @@ LENGTH = 5 * B
 def source(name: str) -> str:
     """A kernel as Gluon, of the first stage count that is tried."""
     first = {mode: stages[:1] for mode, stages in STAGES.items()}
-    with patch.dict(STAGES, first), patch.object(emitting, "SOLVED_WORK", 0):
+    with patch.dict(STAGES, first), patch.object(loop_schedules, "SOLVED_WORK", 0):
         return emit(KERNELS / f"{name}.ttir", "h200").source
 
 

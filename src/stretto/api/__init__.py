@@ -37,7 +37,6 @@ from typing import (
 
 from stretto.deadline import Deadline, deadline_after
 from stretto.errors import StrettoError, listed
-from stretto.exact import SEED, WORKERS, Limits
 from stretto.frontends import Source
 from stretto.loop import Loop, LoopError, Note, check, texts
 from stretto.machine import Machine, load_machine
@@ -134,17 +133,6 @@ def with_pins_of(ready: Prepared, pins: Iterable[str]) -> Prepared:
     if faults:
         raise LoopError(loop.name, faults)
     return replace(ready, loop=loop)
-
-
-def limits_of(work_limit: float, workers: int, seed: int) -> Limits:
-    """What the solver may cost; StrettoError where it takes no such number."""
-    if not 0 < work_limit < inf:
-        raise StrettoError(f"work_limit is {work_limit}; a number above 0 is needed")
-    if not 1 <= workers <= WORKERS:
-        raise StrettoError(f"workers is {workers}; 1 to {WORKERS} are possible")
-    if not 0 <= seed <= SEED:
-        raise StrettoError(f"seed is {seed}; 0 to {SEED} are possible")
-    return Limits(work_limit, workers, seed)
 
 
 def deadline_of(time_limit: float | Deadline | None) -> Deadline:

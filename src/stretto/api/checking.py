@@ -8,8 +8,7 @@ ScheduleAnalysis, "four_op.schedule.json", none  ──►  `legal`: verified, o
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from os import PathLike, fspath
 from typing import Any, ClassVar, cast
 
@@ -20,24 +19,15 @@ from stretto.errors import DocumentError, StrettoError, listed
 from stretto.files import read_text
 from stretto.frontends import Source
 from stretto.kinds import checked
-from stretto.loop import Loop, Note, Place
+from stretto.loop import Loop
 from stretto.machine import Machine
-from stretto.problem import apply, compile_loop
 from stretto.report.verification import VERIFICATION, VerificationReport
 from stretto.resources.prepare import Prepared
-from stretto.resources.table import ConflictError
-from stretto.solution import (
-    SCHEMA,
-    LateTable,
-    Schedule,
-    ScheduleAnalysis,
-    TableRow,
-    counted,
-)
+from stretto.solution import SCHEMA, ScheduleAnalysis, counted
 from stretto.solution.json import parse_schedules, read_schedule
-from stretto.solution.views import analyse
-from stretto.verify import TRUSTED, Violation
-from stretto.verify import verify as violations_of
+from stretto.solve.given import GIVEN, analysed, require_legal
+from stretto.verification import Violation
+from stretto.verification import verify as violations_of
 
 
 @dataclass(frozen=True, repr=False)
@@ -89,8 +79,6 @@ def verify(
 
 # Schedules from elsewhere -----------------------------------------------------------------
 
-GIVEN = "the one given"
-
 Given = ScheduleAnalysis | str | PathLike[str]
 """A schedule that `schedule` returned, or the path of a document."""
 
@@ -125,52 +113,13 @@ def legal(
     Of one from elsewhere the numbers are worked out anew. One that is trusted has to keep
     dependences and storages; what else the machine refuses is a warning.
     """
-    loop, machine = ready.loop, ready.machine
     if known is None:
         return found_one(schedule(ready, max_stages=max_stages))
-    found = given(known, loop)
-    if not found.success or found.ii is None:
-        raise StrettoError(f"{origin} says that no schedule was found: none to run", loop.name)
-    violations = violations_of(loop, machine, found, max_stages=max_stages)
-    notes = ready.notes
-    if trusted and violations:
-        # Of which machine it is said to be is no matter of dependences.
-        found = replace(found, machine="")
-        every = violations_of(loop, machine, found, max_stages=max_stages)
-        violations = tuple(v for v in every if v.rule in TRUSTED)
-        others = [v for v in every if v.rule not in TRUSTED]
-        if others:
-            told = f"on trust; {machine.name} refuses it, {counted(len(others), 'violation')}"
-            notes += (Note(Place(loop.name), f"{told}: {others[0].message}"),)
-    if violations:
-        count = counted(len(violations), "violation")
-        told = "".join(f"\n  {v.rule}: {v.message}" for v in violations)
-        if not any(v.rule in TRUSTED for v in violations):
-            told += "\n  it may run on trust all the same (--trust-schedule)"
-        raise StrettoError(f"the schedule, {origin}, is not legal, {count}{told}", loop.name)
+    one = given(known, ready.loop)
+    found, notes = require_legal(ready, one, origin, max_stages, trusted=trusted)
     if isinstance(found, ScheduleResult) and found.problem == ready:
         return found
-    return analyse(
-        loop,
-        machine,
-        found.schedule,
-        generator=found.generator,
-        rule=found.rule,
-        warnings=notes,
-        table=LateTable(partial(_table, ready, found.schedule)),
-    )
-
-
-def _table(ready: Prepared, schedule: Schedule) -> tuple[TableRow, ...]:
-    """What a schedule populates; nothing where it is trusted and does not fit."""
-    compiled = compile_loop(ready.loop, ready.machine)
-    index = {name: i for i, name in enumerate(compiled.names)}
-    starts = [schedule.starts[name] for name in compiled.names]
-    groups = [[index[name] for name in group] for group in schedule.fused]
-    try:
-        return apply(compiled, schedule.ii, starts, groups).steps()
-    except ConflictError:
-        return ()
+    return analysed(ready, found, notes)
 
 
 def found_one(made: ScheduleResult) -> ScheduleResult:

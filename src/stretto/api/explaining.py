@@ -14,12 +14,11 @@ from stretto.api import (
     deadline_of,
     fields_of,
     for_each,
-    limits_of,
     made_ready,
     with_pins_of,
 )
 from stretto.deadline import Deadline
-from stretto.exact import PATIENCE, WORK
+from stretto.exact import PATIENCE, WORK, limits_of
 from stretto.generate.problem import Options
 from stretto.kinds import checked
 from stretto.loop import Loop

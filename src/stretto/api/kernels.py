@@ -7,78 +7,39 @@ kernel.mlir ──────────────────────�
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
-from stretto.api.read_write import path_of, read_input
+from stretto.api.read_write import path_of
 from stretto.api.solving import schedule
+from stretto.compile.sources import is_kernel, kernels_of, machine_of
 from stretto.errors import DocumentError, StrettoError
-from stretto.files import read_text
-from stretto.frontends import Source, is_ttir
+from stretto.frontends import Source, read_input
 from stretto.ir import read_kernels, write_kernels
 from stretto.kernel import Kernel
 from stretto.kernel.configuration import DEFAULT, Configuration
 from stretto.kinds import checked
 from stretto.loop import texts
 from stretto.machine import Machine, load_machine
-from stretto.machine.choice import ASKED, Choice, assumed, chosen_for_kernel, chosen_for_loop
-from stretto.materialize import Mode, materialize
+from stretto.machine.choice import assumed, chosen_for_loop
+from stretto.materialization import Mode, materialize
 from stretto.report import as_json, assumption
 from stretto.resources.prepare import prepare
 from stretto.solution import counted
 
 if TYPE_CHECKING:
+    from stretto.compile.emitted import EmittedKernel
     from stretto.ir.kernels.running import RunnableKernel
     from stretto.program.clocks import Covered
-    from stretto.simulate.outcome import Finding
-    from stretto.simulate.space import SpaceTaken
+    from stretto.simulation.outcome import Finding
+    from stretto.simulation.space import SpaceTaken
 
 KernelMode = Literal["sequential", "emitted"] | Mode
 """One step after the other, loops by their programs, or the program that `emit` prints."""
 SCHEMA = "stretto.kernel-simulation/1"
-
-
-def is_kernel(file: str, text: str | bytes) -> bool:
-    """Whether it is TTIR or bytecode; DocumentError where it is something near that is not read."""
-    return isinstance(text, bytes) or is_ttir(file, text)
-
-
-def kernels_of(file: str, text: str | bytes) -> tuple[Kernel, ...]:
-    """The kernels of TTIR or of bytecode."""
-    if isinstance(text, bytes):
-        from stretto.frontends.cutile import read_cutile  # noqa: PLC0415 - likewise
-
-        return read_cutile(file, text)
-    from stretto.frontends.triton import read_ttir  # noqa: PLC0415 - only where there are kernels
-
-    beside = _beside(file)
-    options = read_text(beside) if os.path.isfile(beside) else None
-    return read_ttir(file, text, options)
-
-
-def _beside(file: str) -> str:
-    """Where Triton writes what a kernel was compiled with; "": nowhere."""
-    return file.removesuffix(".ttir") + ".json" if file.endswith(".ttir") else ""
-
-
-def machine_of(
-    file: str, kernel: Kernel, machine: Machine | str | None = None
-) -> tuple[Machine, str]:
-    """The machine that a kernel of a file is for, and why: as asked, or by its target."""
-    if isinstance(machine, Machine):
-        return machine, ASKED
-    if machine is not None:
-        return load_machine(machine), ASKED
-    name, why = choice_of(file, kernel)
-    return load_machine(name), why
-
-
-def choice_of(file: str, kernel: Kernel) -> Choice:
-    """The machine that a kernel of a file is for where nobody names one, and why."""
-    return chosen_for_kernel(kernel.target, os.path.basename(_beside(file)))
+KERNEL = "a kernel, or the path of one,"
 
 
 def kernel_source(
@@ -97,6 +58,11 @@ def kernel_source(
         why = "; ".join(texts(notes)) or "it has none: `stretto simulate` runs it as it is"
         raise DocumentError(file, "", "has no loop that can be scheduled", why)
     return Source(file, loops, notes)
+
+
+def kernel_given(kernel: object) -> Kernel | str:
+    """A kernel at hand, or the path of one; StrettoError where something else is given."""
+    return kernel if isinstance(kernel, Kernel) else path_of(kernel, KERNEL)
 
 
 @checked
@@ -143,7 +109,7 @@ def imported(
     if isinstance(kernel, Kernel):
         file, kernels = kernel.location.file, (kernel,)
     else:
-        file, text = read_input(path_of(kernel, "a kernel, or the path of one,"))
+        file, text = read_input(path_of(kernel, KERNEL))
         if not is_kernel(file, text):
             hint = "expected a .ttir or a .tileirbc file"
             raise DocumentError(file, "", "is no kernel that can be imported", hint)
@@ -275,20 +241,34 @@ def simulate_kernel(
     """Run a whole kernel, a .ttir, .tileirbc or .mlir file, over its grid on NumPy arrays.
 
     Arrays are given for pointers and descriptors, numbers for all else, by the names of the
-    parameters; they are copied. Loops run by the programs of schedules made for them, and the whole
-    run is compared with one in which they run one step after the other. With `mode` ``emitted`` the
-    program that `emit` prints is run, instruction by instruction, all agents of a block at a time;
-    without inputs (None) by clocks alone, for each trip count that matters.
+    parameters; they are copied. What runs is the program that `emit` prints, in this `mode` or in
+    the one that it takes by itself (``emitted``), instruction by instruction, all agents of a block
+    at a time; without inputs (None) by clocks alone, for each trip count that matters. It is
+    compared with a run of the kernel's operations, one after the other (``sequential``). A program
+    that was written as MLIR runs as it stands.
+
+    Where there is no such program, since the machine does not say who issues what or an operation
+    has no Gluon, a note says so: then each loop runs by a program of its own, with pipes and
+    mutexes, and what is around it as it stands. ``emitted`` refuses such a kernel.
     """
-    if mode == "emitted":
-        return _simulate_emitted(kernel, inputs, grid, machine)
+    from stretto.api.emitting import emit  # noqa: PLC0415 - which knows this module
+    from stretto.compile.kernel_programs import program_in  # noqa: PLC0415 - loads much
+
+    if mode == "emitted" or program_in(kernel_given(kernel)) is not None:
+        return _simulate_emitted(emit(kernel, machine), mode, inputs, grid)
+    made = "" if mode == "sequential" else _emitted(kernel, machine, mode)
+    if not isinstance(made, str):
+        return _simulate_emitted(made, mode, inputs, grid)
     if inputs is None:
         raise StrettoError(f"mode {mode} runs on values: give inputs")
     runnable = _runnable(kernel, machine)
-    from stretto.simulate.kernels import Pipelined, run_kernel  # noqa: PLC0415 - loads NumPy
-    from stretto.simulate.outcome import Findings  # noqa: PLC0415 - likewise
-    from stretto.simulate.simulator import check_rings  # noqa: PLC0415
-    from stretto.simulate.space import space_taken  # noqa: PLC0415
+    if made:
+        why = f"each loop runs by a program of its own, since there is none of the kernel: {made}"
+        runnable = replace(runnable, notes=(*runnable.notes, why))
+    from stretto.simulation.kernels import Pipelined, run_kernel  # noqa: PLC0415 - loads NumPy
+    from stretto.simulation.outcome import Findings  # noqa: PLC0415 - likewise
+    from stretto.simulation.simulator import check_rings  # noqa: PLC0415
+    from stretto.simulation.space import space_taken  # noqa: PLC0415
 
     plain = run_kernel(runnable.kernel, inputs, grid)
     name, shape = runnable.kernel.name, tuple(grid)
@@ -323,32 +303,43 @@ def simulate_kernel(
     )
 
 
+def _emitted(
+    kernel: str | PathLike[str] | Kernel, machine: Machine | str | None, mode: Mode
+) -> EmittedKernel | str:
+    """The kernel as it is emitted; why it is not, where its loops can run by themselves."""
+    from stretto.api.emitting import emit  # noqa: PLC0415 - which knows this module
+    from stretto.program.clocks import FaultError  # noqa: PLC0415 - likewise
+
+    try:
+        return emit(kernel, machine, mode=mode)
+    except FaultError:
+        raise
+    except StrettoError as error:  # of a kernel that cannot be read, what follows says the same
+        return str(error)
+
+
 def _simulate_emitted(
-    kernel: str | PathLike[str] | Kernel,
-    inputs: Mapping[str, Any] | None,
-    grid: Sequence[int],
-    machine: Machine | str | None,
+    made: EmittedKernel, mode: KernelMode, inputs: Mapping[str, Any] | None, grid: Sequence[int]
 ) -> KernelSimulation:
     """The program that is printed, by clocks, and on values where there are any."""
-    from stretto.api.emitting import emit  # noqa: PLC0415 - which knows this module
-    from stretto.program.clocks import check_program  # noqa: PLC0415 - likewise
+    from stretto.program.clocks import check_program  # noqa: PLC0415 - only where it is run
 
-    made = emit(kernel, machine)
     program, notes = made.emitted.program, made.notes
+    mode = mode if mode == "emitted" else made.mode
     agents = {agent.name: agent.warps for agent in program.agents}
     covered, name = check_program(program), program.kernel.name
     if inputs is None:
         run = EmittedRun(made.machine, agents, program.rings, covered, ())
-        return KernelSimulation(name, "emitted", (), {}, None, {}, {}, (), notes, run)
-    from stretto.simulate.kernels import run_kernel  # noqa: PLC0415 - loads NumPy
-    from stretto.simulate.kernels.programs import run_program_of_kernel  # noqa: PLC0415
+        return KernelSimulation(name, mode, (), {}, None, {}, {}, (), notes, run)
+    from stretto.simulation.kernels import run_kernel  # noqa: PLC0415 - loads NumPy
+    from stretto.simulation.kernels.programs import run_program_of_kernel  # noqa: PLC0415
 
     plain = run_kernel(program.kernel, inputs, grid)
     found = run_program_of_kernel(program, inputs, grid)
     equal = all(_same(found.arrays[array], plain.arrays[array]) for array in plain.arrays)
     run = EmittedRun(made.machine, agents, program.rings, covered, found.trips)
     shape = tuple(grid)
-    return KernelSimulation(name, "emitted", shape, found.arrays, equal, {}, {}, (), notes, run)
+    return KernelSimulation(name, mode, shape, found.arrays, equal, {}, {}, (), notes, run)
 
 
 def load_inputs(file: str) -> dict[str, Any]:
@@ -378,7 +369,7 @@ def _runnable(
     if isinstance(kernel, Kernel):
         file, text, kernels = kernel.location.file, "", (kernel,)
     else:
-        file, text = read_input(path_of(kernel, "a kernel, or the path of one,"))
+        file, text = read_input(path_of(kernel, KERNEL))
         if is_kernel(file, text):
             kernels = kernels_of(file, text)
     if kernels:

@@ -15,21 +15,22 @@ from os import PathLike
 from typing import ClassVar
 
 from stretto.api import Result, fields_of, made_ready
-from stretto.api.checking import GIVEN, legal, target_of
+from stretto.api.checking import legal, target_of
 from stretto.errors import StrettoError
 from stretto.frontends import Source
 from stretto.ir import write_program
 from stretto.kinds import checked
 from stretto.loop import Loop, Note, texts
 from stretto.machine import Machine
-from stretto.materialize import Mode, Persistent, Program
-from stretto.materialize import materialize as program_of
+from stretto.materialization import Mode, Persistent, Program
+from stretto.materialization import materialize as program_of
 from stretto.report.simulation import SCHEMA, ProgramReport, SimulationReport, summary
 from stretto.resources.prepare import Prepared
-from stretto.simulate import Domain, Simulation, simulate_program
-from stretto.simulate import simulate as run
-from stretto.simulate.simulator import STEADY
+from stretto.simulation import Domain, Simulation, simulate_program
+from stretto.simulation import simulate as run
+from stretto.simulation.simulator import STEADY
 from stretto.solution import ScheduleAnalysis, counted
+from stretto.solve.given import GIVEN
 
 
 @dataclass(frozen=True, repr=False)

@@ -13,20 +13,23 @@ from math import inf
 from os import PathLike, fspath
 from typing import Any
 
-from stretto.api.emitting import Assemble, EmitMode, EmittedKernel, Emitter
-from stretto.api.solving import whole_document
-from stretto.emit import EmitError
-from stretto.emit.gluon.tracing import traced
+from stretto.api.kernels import kernel_given
+from stretto.api.solving import result_of, whole_document
+from stretto.compile.candidates import Emitter
+from stretto.compile.choice import Assemble, assembled, chosen, require, settled
+from stretto.compile.emitted import EmitMode, EmittedKernel
+from stretto.emission import EmitError
+from stretto.emission.gluon.tracing import traced
 from stretto.errors import StrettoError
 from stretto.kernel import Kernel, Operation
 from stretto.kinds import checked
 from stretto.machine import Machine, load_machine
-from stretto.predict.floor import floor_of
-from stretto.predict.measured import Measured, beside, read_trace
-from stretto.predict.numbers import Number
-from stretto.predict.prediction import Prediction
-from stretto.predict.stock import Stock
-from stretto.predict.whole import predict_stock, predict_whole, watch_whole
+from stretto.prediction.floor import floor_of
+from stretto.prediction.kernel_time import predict_kernel, predict_stock, watch_kernel
+from stretto.prediction.measured import Measured, beside, read_trace
+from stretto.prediction.numbers import Number
+from stretto.prediction.prediction import Prediction
+from stretto.prediction.stock import Stock
 from stretto.report.measured import measured_to_json, measured_to_text, timeline_to_json
 from stretto.report.prediction import (
     Told,
@@ -93,7 +96,7 @@ class KernelPrediction:
 
     def to_document(self) -> dict[str, Any]:
         """For the viewer: schedules of its loops, what is predicted, what was measured."""
-        document = whole_document(self.made.analyses)
+        document = whole_document([*map(result_of, self.made.analyses)])
         if self.measured is not None:
             first = document["loops"][0]
             steady = first["ii"] * (first["stage_count"] - 1)
@@ -173,18 +176,19 @@ def predict(
     of agents are predicted by their machine code. `max_stages` is the most stages that its loops
     may have.
     """
+    kernel = kernel_given(kernel)
     if measured is not None:
         return _beside(
             Emitter(kernel, machine, mode=mode, seed=seed, tracing="marks"),
-            fspath(kernel) if not isinstance(kernel, Kernel) else kernel.name,
+            kernel if isinstance(kernel, str) else kernel.name,
             (consumers, depth),
             (tuple(grid), arguments or {}, clock),
             fspath(measured),
         )
     emitter = Emitter(kernel, machine, mode=mode, seed=seed)
-    name = emitter.name if isinstance(kernel, Kernel) else fspath(kernel)
+    name = kernel if isinstance(kernel, str) else emitter.name
     made = emitter.candidates(consumers, depth, stages=() if max_stages is None else (max_stages,))
-    best = emitter.chosen(made, assemble)
+    best = chosen(made, emitter.machine, assemble, emitter.otherwise)
     return _predicted(name, best, emitter.machine, grid, arguments or {}, clock, depth)
 
 
@@ -237,9 +241,10 @@ def rank(
     if names and len(names) != len(problems):
         raise StrettoError(f"{counted(len(problems), 'kernel')} and {len(names)} names")
     ranking = _Ranking(arguments or {}, clock, depths, keep, assemble, settle)
-    for number, (kernel, grid) in enumerate(problems):
+    for number, (given, grid) in enumerate(problems):
+        kernel = kernel_given(given)
         emitter = Emitter(kernel, machine, mode=mode, effort=effort)
-        name = emitter.name if isinstance(kernel, Kernel) else fspath(kernel)
+        name = kernel if isinstance(kernel, str) else emitter.name
         called = names[number] if names else name
         ranking.add(called, emitter, grid, consumers)
         ranking.later(called, partial(Emitter, kernel, machine, mode=mode))
@@ -302,7 +307,7 @@ class _Ranking:
                     self._skipped += len(self._depths) - done
                     break
                 try:
-                    made = emitter.chosen(emitter.candidates(count, depth))
+                    made = chosen(emitter.candidates(count, depth), emitter.machine)
                     if any(made is other for other in seen):
                         continue
                     seen.append(made)
@@ -330,15 +335,15 @@ class _Ranking:
         found: list[KernelPrediction] = []
         for number, one in enumerate(asked):
             machine, grid = self._machines[one.made.source], one.prediction.grid
-            settled = number < self._settle and one.made.pace is None
+            thorough = number < self._settle and one.made.pace is None
             emitter = self._again[one.name]()
             try:
-                if settled:
+                if thorough:
                     made = emitter.candidates(one.made.consumers, one.depth)
-                    known = emitter.settled(made, assemble)
+                    known = settled(made, emitter.machine, assemble)
                 else:
-                    known = emitter.assembled(one.made, assemble)
-                    emitter.require(known)
+                    known = assembled(one.made, assemble)
+                    require(known, emitter.machine)
             except EmitError as error:
                 self._refuse(f"{one.name}, {counted(one.made.consumers, 'consumer')}", error)
                 continue
@@ -379,7 +384,7 @@ def _beside(
     grid, given, clock = launched
     found = _predicted(name, one, emitter.machine, grid, given, clock, asked[1])
     subject = one.subject
-    watched = watch_whole(subject, emitter.machine, grid, given, clock)
+    watched = watch_kernel(subject, emitter.machine, grid, given, clock)
     return replace(found, measured=beside(trace, subject, watched))
 
 
@@ -393,7 +398,7 @@ def _predicted(
     depth: int | None,
     shared: _Shared | None = None,
 ) -> KernelPrediction:
-    prediction = predict_whole(made.subject, machine, tuple(grid), given, clock, shared)
+    prediction = predict_kernel(made.subject, machine, tuple(grid), given, clock, shared)
     if made.assembled is None:
         prediction = replace(prediction, spilled=max(prediction.spilled, made.over))
     return KernelPrediction(name, depth, prediction, made)

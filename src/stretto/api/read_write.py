@@ -17,16 +17,24 @@ others       their documents            --
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import replace
 from os import PathLike, fspath
 from pathlib import PurePath
-from typing import TYPE_CHECKING, BinaryIO, Literal, TextIO, TypeGuard, cast
+from typing import TYPE_CHECKING, BinaryIO, Literal, TextIO, cast
 
 from stretto.api import Result, about, misgiven
 from stretto.errors import DocumentError, MachineError, StrettoError, listed, nearest
-from stretto.files import read_data, text_of, write_text
-from stretto.frontends import Source, is_bytecode, is_ssp, is_ttir, is_xml, looks_like_ttir
+from stretto.files import write_text
+from stretto.frontends import (
+    Source,
+    content,
+    is_json,
+    is_mlir,
+    is_ssp,
+    is_ttir,
+    is_xml,
+    read_input,
+)
 from stretto.ir import read_mlir, write_mlir, write_program
 from stretto.kinds import checked
 from stretto.loop import Loop, texts
@@ -36,21 +44,7 @@ from stretto.resources.prepare import Prepared, prepare
 
 if TYPE_CHECKING:
     from stretto.kernel import Kernel
-    from stretto.materialize import Program
-
-_JSON = re.compile(r'\s*(?:$|\{(?!-#)|\[|[-\d]|"[^"\n]*"(?!\s*\()|(?:true|false|null)\b)')
-"""How JSON begins, whole or not; an operation in quotes is MLIR."""
-
-
-def read_input(name: str) -> tuple[str, str | bytes]:
-    """What to call a file or stdin, and its text; bytes if it is bytecode."""
-    called, data = read_data(name)
-    return called, content(called, data)
-
-
-def content(called: str, data: str | bytes) -> str | bytes:
-    """The text of data; bytecode as it is."""
-    return data if isinstance(data, bytes) and is_bytecode(data) else text_of(called, data)
+    from stretto.materialization import Program
 
 
 def path_of(given: object, wanted: str) -> str:
@@ -58,13 +52,6 @@ def path_of(given: object, wanted: str) -> str:
     if isinstance(given, str | PathLike):
         return fspath(cast("str | PathLike[str]", given))
     raise misgiven(wanted, given)
-
-
-def is_mlir(text: str | bytes) -> TypeGuard[str]:
-    """Whether a text is MLIR of ours: all that does not begin as JSON does and is nothing else."""
-    if isinstance(text, bytes) or _JSON.match(text) is not None:
-        return False
-    return not (looks_like_ttir(text) or is_xml(text) or is_ssp(text))
 
 
 @checked
@@ -122,7 +109,7 @@ def _read_other(file: str, text: str) -> Source:
         from stretto.frontends.hatschet import read_graphml  # noqa: PLC0415 - each format its own
 
         return read_graphml(file, text)
-    if _JSON.match(text) is None and is_ssp(text):
+    if not is_json(text) and is_ssp(text):
         from stretto.frontends.ssp import read_ssp  # noqa: PLC0415 - likewise
 
         return read_ssp(file, text)
@@ -172,7 +159,7 @@ def write(
     written whole or not at all.
     """
     if not isinstance(what, Loop | Result):
-        from stretto.materialize import Program  # noqa: PLC0415 - few are written
+        from stretto.materialization import Program  # noqa: PLC0415 - few are written
 
         if not isinstance(what, Program):  # pyright: ignore[reportUnnecessaryIsInstance] - whoever calls may have no types
             raise misgiven("a loop, a program or a result", what)

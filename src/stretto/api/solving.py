@@ -5,12 +5,9 @@ stretto.schedule(loop, prove=True)  ──►  .ii 256, .starts, .proof, .report
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from threading import Lock
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from stretto import __version__
 from stretto.api import (
@@ -18,13 +15,12 @@ from stretto.api import (
     deadline_of,
     fields_of,
     for_each,
-    limits_of,
     made_ready,
     with_pins_of,
 )
 from stretto.deadline import Deadline
 from stretto.errors import StrettoError
-from stretto.exact import OBJECTIVE, WORK, ProofOptions
+from stretto.exact import OBJECTIVE, WORK, ProofOptions, limits_of
 from stretto.generate.problem import Options
 from stretto.ir import write_schedule
 from stretto.kinds import checked
@@ -34,6 +30,11 @@ from stretto.report.schedule import Report
 from stretto.resources.prepare import Prepared
 from stretto.solution import SCHEMA, ScheduleAnalysis, counted
 from stretto.solve import Progress, StoppedError, schedule_prepared
+from stretto.solve.collecting import seldom
+from stretto.solve.requested import requested
+
+if TYPE_CHECKING:  # what emits takes long to load
+    from stretto.compile.scheduled import ScheduledLoop
 
 
 @dataclass(frozen=True, repr=False)
@@ -108,6 +109,11 @@ def whole_document(results: Sequence[ScheduleResult]) -> dict[str, Any]:
     return {"schema": SCHEMA, "success": success, "version": __version__, "loops": loops}
 
 
+def result_of(found: ScheduledLoop) -> ScheduleResult:
+    """A loop's schedule in a kernel, as `schedule` answers."""
+    return ScheduleResult(**fields_of(found))
+
+
 @for_each
 @checked
 def schedule(
@@ -152,23 +158,6 @@ def schedule(
     carries the best schedule so far.
     """
     pins, without, deadline = tuple(pins), frozenset(without), deadline_of(time_limit)
-    asked: dict[str, Any] = {
-        "generator": generator,
-        "max_ii": max_ii,
-        "max_stages": max_stages,
-        "fuse": fuse,
-        "serial_threshold": serial_threshold,
-        "strict": strict,
-        "pins": list(pins),
-        "without": sorted(without),
-        "effort": effort,
-        "prove": prove,
-        "objective": objective,
-        "work_limit": work_limit,
-        "workers": workers,
-        "seed": seed,
-        "time_limit": deadline.seconds or None,
-    }
     options = Options(
         max_ii,
         max_stages,
@@ -184,6 +173,7 @@ def schedule(
 
         goal_of(objective)  # an error where there is none of this name
     limits = limits_of(work_limit, workers, seed)
+    asked = requested(generator, options, limits, pins=pins, prove=prove, objective=objective)
     proof = ProofOptions(objective, limits) if prove or generator == "exact" else None
     with seldom():
         ready = with_pins_of(made_ready(loop, machine), pins)
@@ -195,38 +185,3 @@ def schedule(
             )
             raise
         return ScheduleResult(**fields_of(found), problem=ready, options=asked)
-
-
-# The garbage collector ------------------------------------------------------------------------
-
-SELDOM = 100_000
-"""New containers, less those that went, between two looks of the garbage collector.
-
-Almost nothing that a schedule is made of refers back to itself, so that the collector looks through
-it again and again and finds nothing: a quarter of the time of a loop of 3,000 operations. It still
-runs, so that what a long search leaves behind goes.
-"""
-
-_lock = Lock()
-_inside: list[tuple[int, int, int]] = []
-"""For each thread inside: the thresholds that count once all have left."""
-
-
-@contextmanager
-def seldom() -> Generator[None]:
-    """Have the collector look seldom; threads may enter and leave in any order.
-
-    Where it is off, or looks more seldom still, it stays so.
-    """
-    with _lock:
-        before = _inside[0] if _inside else gc.get_threshold()
-        _inside.append(before)
-        if 0 < before[0] < SELDOM:
-            gc.set_threshold(SELDOM, *before[1:])
-    try:
-        yield
-    finally:
-        with _lock:
-            before = _inside.pop()
-            if not _inside:
-                gc.set_threshold(*before)

@@ -280,7 +280,8 @@ def verify(arguments: argparse.Namespace) -> Reply:
     """`stretto verify`: schedules from a document, or from the attributes of a module."""
     from stretto.api.checking import VerifyResult, read_document
     from stretto.api.checking import verify as verified
-    from stretto.api.read_write import chosen, read_input, read_loops
+    from stretto.api.read_write import chosen, read_loops
+    from stretto.frontends import read_input
 
     input_file, input_text = read_input(arguments.input)
     if arguments.schedule is None:
@@ -299,8 +300,8 @@ def _verify_attributes(arguments: argparse.Namespace, file: str, text: str | byt
     """The schedules that stand in a module, as attributes of its loops."""
     from stretto.api.checking import VerifyResult
     from stretto.api.checking import verify as verified
-    from stretto.api.read_write import chosen, is_mlir
-    from stretto.frontends import Source
+    from stretto.api.read_write import chosen
+    from stretto.frontends import Source, is_mlir
     from stretto.ir import read_schedules
     from stretto.loop import Note
     from stretto.machine import load_machine
@@ -353,17 +354,21 @@ def simulate(arguments: argparse.Namespace) -> Reply:
     scf.for ... {nv_tile.aws.start}     ──►  the schedule that is there ──► program ──► run
     INPUT SCHEDULE                      ──►  the one of that document ──► program ──► run
     async.pipeline.program ...          ──────────────►  program ──► run beside its loop
+    stretto.kernel_program ...          the program of a whole kernel, as it stands
     --inputs FILE.npz                   the whole kernel, on real values
     --mode emitted                      the program that is printed, by clocks and on values
     """
     from stretto.api.checking import read_document
     from stretto.api.pipelined import SimulateResult
     from stretto.api.pipelined import simulate as run
-    from stretto.api.read_write import chosen, is_mlir, read_input, read_loops
+    from stretto.api.read_write import chosen, read_loops
+    from stretto.frontends import holds_program, is_mlir, read_input
 
     if arguments.inputs is not None or arguments.mode == "emitted":
         return _run_kernel(arguments)
     file, text = read_input(arguments.input)
+    if holds_program(text):
+        return _run_kernel(arguments)
     if is_mlir(text) and PROGRAM in text:
         return _run_programs(arguments, file, text)
     whole = read_loops(file, text, arguments.machine)
@@ -487,6 +492,8 @@ def emit(arguments: argparse.Namespace) -> Reply:
     )
     told = assumption(made.machine, made.machine_why)
     notes = [*([told] if told else []), *made.notes]
+    if arguments.to == "mlir":
+        return Reply(made.to_json, lambda: made.to_mlir().splitlines(), notes, stopped=made.stopped)
     return Reply(made.to_json, made.to_text, notes, stopped=made.stopped)
 
 

@@ -591,7 +591,12 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "split": _takes(
         positive, "N", "split its rows between N replicas of the agent that computes (default: 1)"
     ),
-    "--to": {"choices": ("gluon",), "default": "gluon", "help": "the language (default: gluon)"},
+    "--to": {
+        "choices": ("gluon", "mlir"),
+        "default": "gluon",
+        "help": "the language (default: gluon); mlir: the program that is printed, which emit and "
+        "simulate read back",
+    },
     "to_file": _takes(given, "OUT", "the file to write, or - for stdout"),
     "converted": {
         "choices": ("json", "mlir", "graphml", "ssp"),

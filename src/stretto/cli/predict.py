@@ -10,10 +10,10 @@ from stretto.cli.commands import Reply
 from stretto.errors import StrettoError
 
 if TYPE_CHECKING:
-    from stretto.api.emitting import Assemble
     from stretto.api.predicting import Given, KernelPrediction, KernelRanking
-    from stretto.emit import Emitted
-    from stretto.predict.running import Assembled
+    from stretto.compile.choice import Assemble
+    from stretto.emission import Emitted
+    from stretto.prediction.running import Assembled
 
 
 def run(arguments: argparse.Namespace) -> Reply:

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import inf
 from typing import TYPE_CHECKING
+
+from stretto.errors import StrettoError
 
 if TYPE_CHECKING:
     from stretto.exact.goal import Goal
@@ -37,6 +40,17 @@ class Limits:
     workers: int = 1
     """Threads of the solver. Each number gives its own answer, always the same."""
     seed: int = 0
+
+
+def limits_of(work_limit: float, workers: int, seed: int) -> Limits:
+    """What the solver may cost; StrettoError where it takes no such number."""
+    if not 0 < work_limit < inf:
+        raise StrettoError(f"work_limit is {work_limit}; a number above 0 is needed")
+    if not 1 <= workers <= WORKERS:
+        raise StrettoError(f"workers is {workers}; 1 to {WORKERS} are possible")
+    if not 0 <= seed <= SEED:
+        raise StrettoError(f"seed is {seed}; 0 to {SEED} are possible")
+    return Limits(work_limit, workers, seed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 from stretto.errors import DocumentError, listed
+from stretto.files import read_data, text_of
 from stretto.loop import Loop, Note
 
 MAGIC = b"\x7fTileIR\0"
@@ -37,6 +39,10 @@ _PYTHON = re.compile(
     r"^(?:#![^\n]*python|import\s+\w|from\s+[\w.]+\s+import\s|@(?:\w+\.)*jit\b|def\s+\w+\s*\()",
     re.MULTILINE,
 )
+
+
+_JSON = re.compile(r'\s*(?:$|\{(?!-#)|\[|[-\d]|"[^"\n]*"(?!\s*\()|(?:true|false|null)\b)')
+"""How JSON begins, whole or not; an operation in quotes is MLIR."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +73,40 @@ class Source:
 
     def __repr__(self) -> str:
         return f"<Source {self.file}: {listed(loop.name for loop in self.loops)}>"
+
+
+# What is in a file? -----------------------------------------------------------------------
+
+
+def read_input(name: str) -> tuple[str, str | bytes]:
+    """What to call a file or stdin, and its text; bytes if it is bytecode."""
+    called, data = read_data(name)
+    return called, content(called, data)
+
+
+def content(called: str, data: str | bytes) -> str | bytes:
+    """The text of data; bytecode as it is."""
+    return data if isinstance(data, bytes) and is_bytecode(data) else text_of(called, data)
+
+
+def is_json(text: str) -> bool:
+    """Whether a text begins as JSON does."""
+    return _JSON.match(text) is not None
+
+
+def is_mlir(text: str | bytes) -> TypeGuard[str]:
+    """Whether a text is MLIR of ours: all that does not begin as JSON does and is nothing else."""
+    if isinstance(text, bytes) or is_json(text):
+        return False
+    return not (looks_like_ttir(text) or is_xml(text) or is_ssp(text))
+
+
+def holds_program(text: str | bytes) -> TypeGuard[str]:
+    """Whether a text is a module with the program of a whole kernel."""
+    return not isinstance(text, bytes) and _PROGRAM in text
+
+
+_PROGRAM = '"stretto.kernel_program"('
 
 
 # Is it a kernel? --------------------------------------------------------------------------

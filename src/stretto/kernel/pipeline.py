@@ -73,7 +73,7 @@ def passes(machine: Machine, configuration: Configuration) -> Iterator[Pass]:
     yield straightened
     if configuration.blocks == "persistent":
         machine = _of_tiles(machine)
-    yield partial(in_nv_tileas, machine=machine)
+    yield partial(in_nv_tileas, machine=machine, copies=configuration.copies)
 
 
 def _between_consumers(kernel: Kernel, agents: Sequence[str], blocks: int) -> Kernel:

@@ -20,7 +20,7 @@ from stretto.machine import Machine, load_machine
 from stretto.machine.choice import TARGETS
 
 if TYPE_CHECKING:  # what emits takes long to load, and a launch seldom needs it
-    from stretto.api.emitting import EmitMode
+    from stretto.compile.emitted import EmitMode
     from stretto.kernel.configuration import Blocks
 
 FORMAT = 2

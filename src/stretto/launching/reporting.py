@@ -23,7 +23,7 @@ from stretto.launching.verdicts import Verdict
 from stretto.machine import Machine
 
 if TYPE_CHECKING:  # what emits takes long to load
-    from stretto.api.emitting import EmittedKernel
+    from stretto.compile.emitted import EmittedKernel
 
 VARIABLE = "STRETTO_REPORT"
 SCHEMA = "stretto.pipeline/1"
@@ -36,6 +36,8 @@ def described(
     name: str, made: EmittedKernel, machine: Machine, writes: Sequence[str]
 ) -> tuple[str, dict[str, Any]]:
     """Text and document of a kernel that was made; `writes`: the parameters it writes through."""
+    from stretto.api.solving import result_of  # noqa: PLC0415 - where something was made
+
     emitted = made.emitted
     who = f"{made.consumers} consumer{'s' if made.consumers > 1 else ''}"
     lines = [
@@ -43,7 +45,7 @@ def described(
         *(f"ring {ring}: {depth} deep" for ring, depth in emitted.rings.items()),
         *(f"note: {note}" for note in made.notes),
     ]
-    lines += [f"\n{found.report()}" for found in made.analyses]
+    lines += [f"\n{result_of(found).report()}" for found in made.analyses]
     document: dict[str, Any] = {
         "schema": SCHEMA,
         "success": True,
@@ -59,7 +61,7 @@ def described(
         "rings": emitted.rings,
         "writes": list(writes),
         "notes": list(made.notes),
-        "loops": [found.to_json() for found in made.analyses],
+        "loops": [result_of(found).to_json() for found in made.analyses],
     }
     return "\n".join(lines) + "\n", document
 

@@ -14,9 +14,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from stretto.api.emitting import multiplies
 from stretto.api.predicting import DEPTHS, Given, KernelRanking, rank
 from stretto.caching import UntrustedError, cache_folder, make_own, read_own, tell, write_own
+from stretto.compile.given import multiplies
 from stretto.document import Cursor, nullable, parse_json
 from stretto.errors import StrettoError
 from stretto.kernel import Kernel

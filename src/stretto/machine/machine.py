@@ -170,6 +170,16 @@ class Product:
     """The spaces it takes the left factor from; a tile in registers goes to the first."""
     b: tuple[str, ...]
     """Likewise the right factor."""
+    types: tuple[tuple[str, str, str], ...] = ()
+    """Elements of the left factor, the right one and the sum that it takes; empty: any."""
+    rows: int = 1
+    """Of what the rows of its left factor are a multiple."""
+    columns: int = 1
+    """Likewise the columns of its right factor."""
+    depth: int = 1
+    """Bits of what a row of its left factor is a multiple."""
+    batches: bool = True
+    """Whether it multiplies several pairs of matrices at a time."""
     wait: str = ""
     """The opcode that waits for it, where nobody else is told that it is done."""
     in_step: bool = False
@@ -363,6 +373,14 @@ class Machine:
     def limit(self, name: str) -> int | None:
         """A cap on what a program may name; None where the machine states none."""
         return next((figure.values[0] for figure in self.limits if figure.name == name), None)
+
+    def known_limit(self, name: str) -> int:
+        """A cap that kernels are emitted by; StrettoError where the machine states none."""
+        found = self.limit(name)
+        if found is None:
+            told = f"machine {self.name} does not state `limits.{name}`"
+            raise StrettoError(f"{told}, by which kernels are emitted")
+        return found
 
     def timing(self, name: str) -> tuple[int, ...] | None:
         """Numbers of a prediction; None where the machine states none."""

@@ -21,12 +21,13 @@ from typing import Any
 from stretto import starting
 from stretto.api import deadline_of
 from stretto.api.checking import verify
-from stretto.api.read_write import content, read_loops
+from stretto.api.read_write import read_loops
 from stretto.api.solving import ScheduleResult, schedule
 from stretto.deadline import LATEST, cut_off, deadline_after
 from stretto.document import Cursor, parse_json, unknown_schema
 from stretto.errors import StrettoError
 from stretto.files import read_text
+from stretto.frontends import content
 from stretto.kinds import checked
 from stretto.loop import Loop
 from stretto.machine import Machine, load_machine

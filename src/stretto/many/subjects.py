@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from stretto.api import misgiven
-from stretto.api.kernels import choice_of, kernel_source
+from stretto.api.kernels import kernel_source
 from stretto.api.read_write import chosen, read
+from stretto.compile.sources import choice_of
 from stretto.errors import DocumentError, StrettoError, listed
 from stretto.frontends import Source
 from stretto.kernel import Kernel
@@ -182,8 +183,8 @@ def _no_arguments(arguments: Mapping[str, Value], what: str) -> None:
 @lru_cache(maxsize=8)
 def _kernel_input(file: str) -> Kernel | None:
     """The kernel of an input, where it is one; read once a process."""
-    from stretto.api.kernels import is_kernel, kernels_of  # noqa: PLC0415 - few inputs are
-    from stretto.api.read_write import read_input  # noqa: PLC0415
+    from stretto.compile.sources import is_kernel, kernels_of  # noqa: PLC0415 - few inputs are
+    from stretto.frontends import read_input  # noqa: PLC0415
 
     called, text = read_input(file)
     if not is_kernel(called, text):

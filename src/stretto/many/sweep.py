@@ -23,7 +23,7 @@ from typing import Any, cast
 
 from stretto import starting
 from stretto.api import deadline_of
-from stretto.api.solving import ScheduleResult
+from stretto.api.solving import ScheduleResult, result_of
 from stretto.deadline import LATEST
 from stretto.errors import StrettoError
 from stretto.files import STANDARD, read_data
@@ -287,7 +287,7 @@ class Evaluate:
         analyses = {analysis.loop: analysis for analysis in made.made.analyses}
         longest = found.longest
         if longest is not None:
-            row = self._figures(row, analyses[longest.name], longest.trips)
+            row = self._figures(row, result_of(analyses[longest.name]), longest.trips)
         return replace(
             row,
             success=True,

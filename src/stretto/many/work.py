@@ -16,11 +16,11 @@ from typing import Any
 
 from stretto import starting
 from stretto.api import about
-from stretto.api.read_write import content, read_loops, ready_in
+from stretto.api.read_write import read_loops, ready_in
 from stretto.caching import package_sum
 from stretto.deadline import cut_off, deadline_after
 from stretto.errors import StrettoError
-from stretto.frontends import Source
+from stretto.frontends import Source, content
 from stretto.loop import texts
 from stretto.machine import Machine
 from stretto.machine.digest import digest

@@ -23,7 +23,7 @@ from stretto.triton.hooks import hook
 from stretto.triton.settings import Settings
 
 if TYPE_CHECKING:  # what emits and what ranks takes long to load
-    from stretto.api.emitting import EmitMode
+    from stretto.compile.emitted import EmitMode
     from stretto.kernel.configuration import Blocks
     from stretto.launching.tuning import Configs
 

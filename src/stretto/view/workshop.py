@@ -19,11 +19,11 @@ from typing import Any
 import stretto
 from stretto.api import about, made_ready, with_pins_of
 from stretto.api.checking import verify
-from stretto.api.read_write import chosen, read_input, read_loops
+from stretto.api.read_write import chosen, read_loops
 from stretto.api.solving import ScheduleResult, schedule
 from stretto.document import Cursor
 from stretto.errors import StrettoError
-from stretto.frontends import Source
+from stretto.frontends import Source, read_input
 from stretto.loop import Loop
 from stretto.machine import Machine, load_machine
 from stretto.machine.choice import chosen_for_loop

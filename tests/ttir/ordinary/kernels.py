@@ -278,6 +278,44 @@ def running(x_ptr, y_ptr, BLOCK: tl.constexpr):
     tl.store(y_ptr + at, tl.cumsum(tl.load(x_ptr + at), 0))
 
 
+@triton.jit
+def in_place(x_ptr, n, BLOCK: tl.constexpr):
+    """Doubled where it stands: each step is at a tile of its own, and adds what began as zeros."""
+    total = tl.sum(tl.zeros((BLOCK,), tl.float32))
+    for at in range(0, n, BLOCK):
+        places = x_ptr + at + tl.arange(0, BLOCK)
+        x = tl.load(places)
+        tl.store(places, x * 2.0 + total)
+        total += tl.sum(x)
+
+
+@triton.jit
+def single(x_ptr, at_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    """Rows summed whose numbers are read one at a time, each as a tile of one element."""
+    total = tl.zeros((BLOCK,), tl.float32)
+    for i in range(n):
+        row = tl.load(at_ptr + i + tl.arange(0, 1))
+        x = tl.load(x_ptr + row[:, None] * BLOCK + tl.arange(0, BLOCK)[None, :])
+        total += tl.sum(x, axis=0)
+    tl.store(y_ptr + tl.arange(0, BLOCK), total)
+    tl.store(y_ptr + BLOCK + tl.arange(0, 1), tl.sum(total[None, :], axis=1))
+
+
+@triton.jit
+def branched(x_ptr, y_ptr, n, first, BLOCK: tl.constexpr):
+    """Products that add to nothing, in loops of two branches."""
+    square = tl.arange(0, BLOCK)[:, None] * BLOCK + tl.arange(0, BLOCK)[None, :]
+    x = tl.load(x_ptr + square)
+    if first > 0:
+        for i in range(n):
+            y = tl.load(y_ptr + i * BLOCK * BLOCK + square)
+            tl.store(y_ptr + i * BLOCK * BLOCK + square, tl.dot(x, y).to(tl.float16))
+    if first < 2:
+        for i in range(n):
+            y = tl.load(y_ptr + i * BLOCK * BLOCK + square)
+            tl.store(y_ptr + i * BLOCK * BLOCK + square, tl.dot(y, x).to(tl.float16))
+
+
 HALVES = dict(x_ptr="*fp16", w_ptr="*fp16", y_ptr="*fp16")
 MATRIX = "tensordesc<fp16[64, 64]>"
 PRODUCT = dict(M=128, N=128, BLOCK=64, COLUMNS=False, MOVING=False, ADDED=False)
@@ -416,6 +454,26 @@ DUMPS = {
         kernel=running,
         signature=dict(x_ptr="*i32", y_ptr="*i32"),
         constexprs=dict(BLOCK=64),
+        options={},
+    ),
+    "in_place": dict(
+        kernel=in_place,
+        signature=dict(x_ptr="*fp32", n="i32"),
+        constexprs=dict(BLOCK=256),
+        options={},
+    ),
+    "single": dict(
+        kernel=single,
+        signature=dict(x_ptr="*fp32", at_ptr="*i32", y_ptr="*fp32", n="i32"),
+        constexprs=dict(BLOCK=128),
+        undivided=("n",),
+        options={},
+    ),
+    "branched": dict(
+        kernel=branched,
+        signature=dict(x_ptr="*fp16", y_ptr="*fp16", n="i32", first="i32"),
+        constexprs=dict(BLOCK=64),
+        undivided=("n", "first"),
         options={},
     ),
 }

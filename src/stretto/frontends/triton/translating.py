@@ -33,6 +33,7 @@ from stretto.kernel import (
     Value,
 )
 from stretto.kernel.types import element_of, like, shape_of
+from stretto.ops.atomics import ATOMICS
 from stretto.ops.operations import BY_SYMBOL, from_ttir
 from stretto.ops.predicates import PREDICATES
 
@@ -44,7 +45,7 @@ _RENAMED = {
 }
 """Those that take and make the same things, in the same order."""
 
-_ATOMIC = ("and", "or", "xor", "add", "fadd", "max", "min", "umax", "umin", "exch")
+_ATOMIC = tuple(ATOMICS)
 """Kinds of read-modify-write by their numbers, which begin at 1."""
 _SEMANTICS = ("relaxed", "acquire", "release", "acq_rel")
 _SCOPES = ("gpu", "cta", "sys")
@@ -53,6 +54,8 @@ _PADDING = {1: "zero", 2: "nan", "pad_zero": "zero", "pad_nan": "nan"}
 _AXES = {"x": 0, "y": 1, "z": 2}
 _HINTS = ("divisibility", "contiguity", "constancy")
 _LOOP = ("tt.num_stages", "tt.warp_specialize", "tt.flatten", "tt.loop_unroll_factor")
+IEEE = "ieee"
+"""How factors of 32 bits are multiplied where nothing is said of it: with all of their bits."""
 _TAILS = 64
 """How often blocks after a branch may be written out."""
 
@@ -69,6 +72,10 @@ def _ordered(raw: RawOperation) -> dict[str, Attribute]:
         if isinstance(said, str) and said in words:
             found[ours] = said
     return found
+
+
+_DEPENDENT_LAUNCH = "griddepcontrol."
+"""How the assembly begins that waits for the launch before this one, or lets the next one begin."""
 
 
 class FunctionTranslator:
@@ -369,9 +376,17 @@ class FunctionTranslator:
         self._plain(raw, row.name)
 
     def assembly(self, raw: RawOperation) -> None:
-        """Assembly that is a function of its operands, and nothing else."""
+        """Assembly that is a function of its operands, and nothing else.
+
+        How a launch overlaps with the one before it is none of the kernel's values: a kernel that
+        is launched without that waits by itself for the one before, and lets the next one begin at
+        its own end.
+        """
         pack = raw.attributes.get("packed_element", 1)
         said = {"asm": raw.attributes.get("asm"), "constraints": raw.attributes.get("constraints")}
+        if str(said["asm"]).strip('"').lstrip().startswith(_DEPENDENT_LAUNCH):
+            self._write(raw, "arith.constant", (), raw.types, {"value": 0})
+            return
         if not raw.attributes.get("pure"):
             hint = "say is_pure=True if its results follow from its operands"
             raise self._refuse(raw, "assembly that does more than compute", hint)
@@ -425,10 +440,11 @@ class FunctionTranslator:
 
     def dot(self, raw: RawOperation) -> None:
         """A product."""
-        precision = raw.attributes.get("inputPrecision", "tf32")
-        said = {0: "tf32", 1: "tf32x3", 2: "ieee"}
-        word = said.get(precision, "tf32") if isinstance(precision, int) else precision
-        self._plain(raw, "tile.dot", precision=word)
+        precision = raw.attributes.get("inputPrecision", IEEE)  # what is left out is Triton's own
+        said = {0: "tf32", 1: "tf32x3", 2: IEEE}
+        word = said.get(precision, IEEE) if isinstance(precision, int) else precision
+        few = raw.attributes.get("maxNumImpreciseAcc", 0)
+        self._plain(raw, "tile.dot", precision=word, imprecise=few if isinstance(few, int) else 0)
 
     def reduce(self, raw: RawOperation) -> None:
         """A reduction or a scan, with what combines two elements."""

@@ -144,7 +144,9 @@ class BodyReader:
         return Body(loop, named, self._value_names, self._storages.roots())
 
     def _orders(self, ops: tuple[Op, ...]) -> Iterator[Dependence]:
-        yield from fences(ops, [item.op for item in self._body])
+        body = [item.op for item in self._body]
+        yield from fences(ops, body)
+        yield from same_places(ops, body)
         yield from entries(((item.op, item.parent) for item in self._body), self._op_names)
 
     def _own_slots(self) -> Iterator[str]:
@@ -397,8 +399,28 @@ def _touches(op: Op, source: Operation) -> bool:
     return opcode(op.kind).memory and not source.has_trait(Pure, value_if_unregistered=False)
 
 
-def _order(src: Op, dst: Op, distance: int) -> Dependence:
-    return Dependence(src.name, dst.name, 0, distance, "order", "barrier")
+def same_places(ops: Sequence[Op], body: Sequence[Operation]) -> Iterator[Dependence]:
+    """What is at an address is loaded and stored in the order of the text, within a step.
+
+    Loops whose steps may meet at an address are not pipelined at all.
+    """
+    last: dict[SSAValue, list[int]] = {}
+    for i, source in enumerate(body):
+        if source.name not in _BY_ADDRESS:
+            continue
+        before = last.setdefault(source.operands[0], [])
+        stores = source.name == _BY_ADDRESS[1]
+        for j in before:
+            if stores or body[j].name == _BY_ADDRESS[1]:
+                yield _order(ops[j], ops[i], 0, "address")
+        before.append(i)
+
+
+_BY_ADDRESS = ("nv_tileas.pointer.load", "nv_tileas.pointer.store")
+
+
+def _order(src: Op, dst: Op, distance: int, via: str = "barrier") -> Dependence:
+    return Dependence(src.name, dst.name, 0, distance, "order", via)
 
 
 def enclosed(token: SSAValue) -> Iterator[SSAValue]:

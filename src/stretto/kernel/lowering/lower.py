@@ -32,9 +32,12 @@ from stretto.machine import Machine
 from stretto.ops.spaces import REGISTERS, SPACES
 
 
-def in_nv_tileas(kernel: Kernel, machine: Machine) -> Lowered:
-    """A kernel in nv_tileas; KernelError, at the user's place, where something has no lowering."""
-    return _Lowering(kernel, machine).lower()
+def in_nv_tileas(kernel: Kernel, machine: Machine, *, copies: bool = True) -> Lowered:
+    """A kernel in nv_tileas; KernelError, at the user's place, where something has no lowering.
+
+    `copies`: whether threads may copy tiles into shared memory.
+    """
+    return _Lowering(kernel, machine, copies=copies).lower()
 
 
 class _Lowering(ProductLowering):
@@ -103,7 +106,7 @@ class _Lowering(ProductLowering):
         if operation.name in BY_TILES and isinstance(operation.result.type, Tile):
             name = operation.name
         said = operation.attributes
-        if self._waits and self._is_summed(operation):
+        if self._is_summed(operation):
             said = {**said, "facts": (("accumulates", True),)}
         made = self._out.add(
             operation.name if name is None else OURS + name,
@@ -212,7 +215,7 @@ class _Lowering(ProductLowering):
         self._homes.leave()
         self._out.location = operation.location
         said: dict[str, Attribute] = {**operation.attributes, "machine": self._machine.name}
-        pair = conflict(operation, self._uses.maker, self._accesses.touched)
+        pair = conflict(operation, self._uses.maker, self._accesses.touched, self._addresses)
         if pair is not None:
             said["serial"] = True
         if pair is not None and not has_loop_inside(operation):

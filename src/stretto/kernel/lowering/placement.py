@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stretto.kernel.accesses import Accesses
+from stretto.kernel.addresses import Addresses
 from stretto.kernel.axes import analyse
 from stretto.kernel.building import Builder
 from stretto.kernel.errors import KernelError
 from stretto.kernel.lowering.homes import Homes
+from stretto.kernel.lowering.loads import Loads
+from stretto.kernel.lowering.product_choice import Chosen
 from stretto.kernel.lowering.uses import Uses
-from stretto.kernel.lowering.written import ALLOCATE, OURS, PENDING, TOKEN
+from stretto.kernel.lowering.written import ALLOCATE, COPY, OURS, PENDING, TOKEN
 from stretto.kernel.tree import Attribute, Kernel, Location, Operation, Value
 from stretto.kernel.types import Buffer, Scalar, Tile, Token, Type
 from stretto.machine import Machine
@@ -20,7 +23,7 @@ from stretto.ops.spaces import REGISTERS, SPACES, STAGING
 class Placement:
     """The values of a kernel, each brought to where somebody takes it from."""
 
-    def __init__(self, kernel: Kernel, machine: Machine) -> None:
+    def __init__(self, kernel: Kernel, machine: Machine, *, copies: bool) -> None:
         if not machine.products and any(op.name == "tile.dot" for op in kernel.walk()):
             hint = "add a section [products.NAME] to its file"
             told = f"machine {machine.name} does not say which product it has"
@@ -29,7 +32,11 @@ class Placement:
         self._machine = machine
         self._axes = analyse(kernel)
         self._accesses = Accesses(kernel, self._axes)
+        self._addresses = Addresses(kernel, self._axes)
         self._uses = Uses(kernel)
+        self._copies = Loads(
+            kernel, self._uses, self._axes, copies and COPY in machine.opcodes, bool(machine.agents)
+        )
         self._homes = Homes()
         self._out = Builder(kernel.location)
         self._loops: list[Operation] = []
@@ -41,6 +48,8 @@ class Placement:
         """Which agent has read a value out of memory: its registers are no other's."""
         self._held: set[Value] = set()
         """Left factors that are in registers before the loop of their products begins."""
+        self._chosen: dict[Operation, Chosen] = {}
+        """By `tile.dot`, the product that it becomes."""
         self._groups = 0
         """How many products wait in the step that issued them."""
         self._notes: list[tuple[Location, str]] = []
@@ -121,7 +130,7 @@ class Placement:
     @property
     def _waits(self) -> str:
         """The opcode that waits for a product, where one has to."""
-        return self._machine.products[0].wait if self._machine.products else ""
+        return next((one.wait for one in self._machine.products if one.wait), "")
 
     def _constant(self, value: Value) -> int | None:
         axis = self._axes.get(value)

@@ -63,6 +63,9 @@ class AgentBuilder(OperationBuilder):
                 if tile.slot is not None:
                     self.say(Assign((tile.slot,), (number(0),)))
         self.region(self.plan.kernel.body)
+        for tile in self._read.values():
+            if tile.loaded and not tile.repeated and tile.name not in self._waited[0]:
+                self._await_tile(tile)  # what a branch or a loop waits for may never be reached
         if self.stores:
             self.say(StoreWait(0))
         self.clocks(Tracer.end)

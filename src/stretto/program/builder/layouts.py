@@ -14,20 +14,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from stretto.kernel import Kernel, Operation, Value
+from stretto.kernel.accesses import Accesses
 from stretto.kernel.axes import analyse
-from stretto.kernel.lowering.written import LOAD
+from stretto.kernel.lowering.written import COPY, LOAD
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Pointer, Tile, shape_of
 from stretto.ops.opcodes import opcode
+from stretto.ops.products import DOT_FMA
 from stretto.ops.spaces import SPACES, STAGING
 from stretto.program.builder.sums import SUM_READ
 from stretto.program.layouts import (
     THREADS,
+    WARP_ROWS,
     Lanes,
     Layout,
+    Named,
     Product,
     Rows,
     Slice,
+    WarpProduct,
     factor,
     root,
 )
@@ -51,12 +56,17 @@ class Layouts:
         operations = list(kernel.walk())
         # Tiles of one shape meet: a narrower load for one is less than a conversion of the other.
         self._vectors: dict[tuple[int, ...], int] = {}
-        loads = [op for op in operations if kind_of(op) == LOAD and _is_tile(op.results[0])]
+        loads = [
+            op for op in operations if kind_of(op) in (LOAD, COPY) and _is_tile(op.operands[0])
+        ]
+        together = _together(kernel, [op for op in loads if kind_of(op) == COPY])
         for operation in loads:
-            made = operation.results[0].type
+            made = operation.operands[0].type
             assert isinstance(made, Tile)
             known = self._vectors.get(made.shape, VECTOR_BITS)
-            self._vectors[made.shape] = min(known, self._vector(made))
+            self._vectors[made.shape] = min(
+                known, self._vector(made), together.get(operation, known)
+            )
         for operation in operations:
             if kind_of(operation) in (SPLIT, JOIN):  # a thread has both halves
                 pairs = operation.operands[0] if kind_of(operation) == SPLIT else operation.result
@@ -64,18 +74,24 @@ class Layouts:
         along = _along(kernel, loads)
         for operation in operations:
             row = opcode(kind_of(operation))
-            if row.accumulator is not None and isinstance(operation.results[0].type, Tile):
+            if row.multiplies:
+                self._of[operation.result] = self._in_registers(operation)
+            elif row.accumulator is not None and isinstance(operation.results[0].type, Tile):
                 self._product(operation)
             elif kind_of(operation) == SUM_READ:
                 rows, columns = shape_of(operation.result.type)
                 self._of[operation.result] = Lanes(rows, columns, warps)
+            elif row.awaits and operation.operands[0] in self._of:  # the product's own registers
+                self._of[operation.results[0]] = self._of[operation.operands[0]]
         self._factors(operations)
         for operation in loads:
             # Neighbouring threads read neighbouring elements, and each is held once.
-            made = operation.results[0]
-            assert isinstance(made.type, Tile)
-            layout = self.rows(made.type, along.get(operation))
-            self._loaded[made] = self._loaded[operation.operands[0]] = layout
+            addresses = operation.operands[0]
+            assert isinstance(addresses.type, Tile)
+            layout = self.rows(addresses.type, along.get(operation))
+            self._loaded[addresses] = layout
+            if kind_of(operation) == LOAD:
+                self._loaded[operation.results[0]] = layout
         # What meets a product is laid out as it is: what is loaded is converted, not the sum.
         self._alike(operations)
         self._of.update(self._loaded)
@@ -92,7 +108,7 @@ class Layouts:
         """The layout of a tile in registers."""
         return self._of[value]
 
-    def roots(self) -> list[Product | Rows | Lanes]:
+    def roots(self) -> list[Named]:
         """Those that others are slices of, each once."""
         found = dict.fromkeys(root(layout) for layout in self._of.values())
         return sorted(found, key=lambda layout: layout.name)
@@ -103,26 +119,45 @@ class Layouts:
         bits = getattr(factor.type, "element").bits  # noqa: B009
         self._of[result] = Product(result.type.shape[1], self._warps, bits)
 
+    def _in_registers(self, operation: Operation) -> Layout:
+        """Of the sum of a product that threads make: warps along its rows first, since reductions
+        and further products go along them."""
+        type = operation.result.type
+        assert isinstance(type, Tile)
+        if kind_of(operation) == DOT_FMA:
+            return self.rows(type)
+        *batch, rows, _ = type.shape
+        apart: list[int] = []
+        left = self._warps
+        for size in (*batch, rows // WARP_ROWS):
+            apart.append(min(left, max(1, size)))
+            left //= apart[-1]
+        return WarpProduct((*apart, left))
+
     def _factors(self, operations: Sequence[Operation]) -> None:
-        """Tiles that are read out of shared memory as left factors only.
+        """Tiles that are read out of shared memory as factors only, of one side.
 
         Products of other widths hold them in the same registers, under another name.
         """
-        wanted: dict[Value, list[Layout | None]] = {
+        wanted: dict[Value, list[tuple[Layout, int] | None]] = {
             op.result: [] for op in operations if kind_of(op) == SPACES[STAGING].read
         }
         used = {value for op in operations for value in op.operands}
         for operation in operations:
             if operation.results and used.isdisjoint(operation.results):
                 continue  # a view of what is in registers too, where only the buffer is seen by it
-            multiplies = opcode(kind_of(operation)).accumulator is not None
+            row = opcode(kind_of(operation))
+            sides = 2 if row.multiplies else int(row.accumulator is not None)
             for n, value in enumerate(operation.operands):
                 if value in wanted:
-                    as_factor = multiplies and n == 0
-                    wanted[value].append(self._of.get(operation.results[0]) if as_factor else None)
-        for value, layouts in wanted.items():
-            if layouts and None not in layouts and isinstance(layout := layouts[0], Product):
-                self._of[value] = factor(value.type, layout)
+                    layout = self._of.get(operation.results[0]) if n < sides else None
+                    wanted[value].append(None if layout is None else (layout, n))
+        for value, uses in wanted.items():
+            if not uses or None in uses or len({use and use[1] for use in uses}) > 1:
+                continue
+            layout, side = uses[0] or (None, 0)
+            if isinstance(layout, Product | WarpProduct):
+                self._of[value] = factor(value.type, layout, side)
 
     def _vector(self, type: Tile) -> int:
         """Elements that a thread moves at once."""
@@ -184,6 +219,20 @@ class Layouts:
             self._put(larger, found.parent)
 
 
+def _together(kernel: Kernel, copies: Sequence[Operation]) -> dict[Operation, int]:
+    """Elements that copies by threads bring at once at most: those in a row, aligned."""
+    if not copies:
+        return {}
+    accesses, found = Accesses(kernel, analyse(kernel)), dict[Operation, int]()
+    for operation in copies:
+        type, facts = operation.operands[0].type, accesses.facts(operation)
+        assert isinstance(type, Tile)
+        assert isinstance(type.element, Pointer)
+        size = max(1, type.element.pointee.bits // 8)
+        found[operation] = max(1, min(facts.contiguity or 1, (facts.divisibility or size) // size))
+    return found
+
+
 def _is_tile(value: Value) -> bool:
     return isinstance(value.type, Tile)
 
@@ -193,18 +242,25 @@ def _along(kernel: Kernel, loads: Sequence[Operation]) -> dict[Operation, int]:
 
     A right factor that is stored with its rows of K in one piece is such a one.
     """
-    deep = [op for op in loads if len(shape_of(op.results[0].type)) > 1]
+    deep = [op for op in loads if len(shape_of(op.operands[0].type)) > 1]
     if not deep:
         return {}
     axes = analyse(kernel)
     found: dict[Operation, int] = {}
     for operation in deep:
-        shape = shape_of(operation.results[0].type)
+        shape = shape_of(operation.operands[0].type)
         axis = axes.get(operation.operands[0])
         runs = [1] * len(shape) if axis is None else list(map(min, axis.contiguity, shape))
         if max(runs) > runs[-1]:
             found[operation] = runs.index(max(runs))
     return found
+
+
+def copied_by_columns(kernel: Kernel) -> list[Operation]:
+    """Copies by threads whose neighbours in memory lie along columns."""
+    copies = [op for op in kernel.walk() if kind_of(op) == COPY]
+    along = _along(kernel, copies)
+    return [op for op in copies if along.get(op) == 0]
 
 
 def _alike(operation: Operation) -> Iterator[Sequence[Value]]:
@@ -242,7 +298,7 @@ def _alike(operation: Operation) -> Iterator[Sequence[Value]]:
             | "arith.constant"
         ):
             pass
-        case _ if opcode(kind).accumulator is not None:
+        case _ if opcode(kind).accumulator is not None or opcode(kind).multiplies:
             # The sum; factors have layouts of their own.
             yield (*operation.operands[2:], operation.results[0])
         case _ if kind == REDUCE:

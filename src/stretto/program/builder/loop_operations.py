@@ -6,22 +6,23 @@ A product in flight is known by its variable; a wait says how many younger ones 
 from __future__ import annotations
 
 from stretto.kernel import Operation, Value
-from stretto.kernel.lowering.written import LOAD, STORE, TMA_LOAD, TMA_STORE
+from stretto.kernel.lowering.written import COPY, LOAD, STORE, TMA_LOAD, TMA_STORE
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer, Scalar, Tile
 from stretto.kernel.wiring import Accumulated, Outer, Taken
-from stretto.materialize.program import Direct, Issue, LiveIn, Path, Stored, Through
+from stretto.materialization.program import Direct, Issue, LiveIn, Path, Stored, Through
 from stretto.ops.opcodes import opcode
 from stretto.program.atomics import ATOMIC
-from stretto.program.builder.loop_view import Flight, LoopView, Way
+from stretto.program.builder.loop_copies import LoopCopies
+from stretto.program.builder.loop_view import Flight, Way
 from stretto.program.builder.operands import (
     Operand,
     computed,
+    full_shape,
     in_layout,
     is_together,
     seen_through,
     together,
-    whole,
 )
 from stretto.program.builder.plan import SMEM_READ, SMEM_WRITE
 from stretto.program.builder.sums import on_its_own
@@ -61,7 +62,7 @@ OVERWRITTEN = "ptxas 12.8 may give its registers to the next product, and not re
 """Why a left factor is named that no step changes."""
 
 
-class LoopOperations(LoopView):
+class LoopOperations(LoopCopies):
     """Builds what operations of a loop do in a step."""
 
     _positions: dict[tuple[str, int], tuple[str, str]]
@@ -85,6 +86,8 @@ class LoopOperations(LoopView):
             self._mark("before", i, "products")
             self._await(way, i, operation)
             self._mark("behind", i, "products")
+        elif kind == COPY:
+            self._ask(way, i, operation)
         elif kind == SMEM_WRITE:
             self._put_in_slot(way, i, operation)
         elif kind == SMEM_READ:
@@ -124,6 +127,17 @@ class LoopOperations(LoopView):
         a.say(Expect(full, ring.bytes))
         a.say(CopyIn(descriptor, at, full, Slot(a.take(ring.name), slot), ring.bytes))
 
+    def _ask(self, way: Way, i: Issue, operation: Operation) -> None:
+        """Threads copy to a slot of a ring: a group of its own."""
+        a = self._a
+        ring = self._copies.rings[i.op].ring
+        slot, _ = self._positions[ring.name, way.stages[i.op]]
+        for instruction in self._copies.meet(i.op, way.stages, way.order):
+            a.say(instruction)
+        target = Slot(a.take(ring.name), slot)
+        a.say(a.copied(operation, self._by_value(way, i, operation), target))
+        self._commit(i)
+
     def _copy_out(self, way: Way, i: Issue, operation: Operation) -> None:
         a, view = self._a, operation.operands[1]
         numbers = [
@@ -139,7 +153,7 @@ class LoopOperations(LoopView):
         a = self._a
         ring = next(r for r, reads in self._touched(i) if not reads)
         slot, _ = self._positions[ring.name, way.stages[i.op]]
-        operand = whole(self._operand(way, i, 0), operation, 0)
+        operand = full_shape(self._operand(way, i, 0), operation, 0)
         stores = [j for j in self._issues if kind_of(self._wiring.operations[j.op]) == TMA_STORE]
         if self._stored_from(ring):
             a.say(StoreWait(len(stores) * (ring.depth - 1)))
@@ -151,6 +165,8 @@ class LoopOperations(LoopView):
     def _compute(self, way: Way, i: Issue, operation: Operation) -> None:
         a = self._a
         operands = [self._operand(way, i, n) for n in range(len(operation.operands))]
+        if opcode(kind_of(operation)).multiplies:
+            operands = [self._laid_out(operation, n, one) for n, one in enumerate(operands)]
         if is_together(operation):
             names = [self._variable(result) for result in operation.results]
             function = a.combiners.get(operation, "")
@@ -222,17 +238,42 @@ class LoopOperations(LoopView):
         alone = not way.pending and self._from_outside(i, 0) and not self._carries_a_factor(way)
         return first, (), first.name if alone and isinstance(first, Name) else ""
 
-    def _lay_out(self, product: Operation) -> None:
-        """The left factor as a product takes it, once: threads hand it over in shared memory."""
-        left, result = product.operands[0], product.results[0]
-        if isinstance(left.type, Tile) and isinstance(result.type, Tile) and not self._inside(left):
-            operand, wanted = self._outer(left), factor(left.type, self._a.layouts.of(result))
-            if operand.layout not in (None, wanted) and (left, wanted) not in self._factors:
-                called = operand.expression.name if isinstance(operand.expression, Name) else "left"
-                name = self._a.names.give(f"{called}_factor")
-                laid_out = in_layout(operand, wanted, left.type, self._a.layouts)
-                self._a.say(Assign((name,), (laid_out,)))
-                self._factors[left, wanted] = Name(name)
+    def _before_product(self, operation: Operation) -> None:
+        """What a product takes that no step changes: zeros to begin with, and factors."""
+        row = opcode(kind_of(operation))
+        if row.multiplies:
+            self._lay_out(operation, 0)
+            self._lay_out(operation, 1)
+        elif row.accumulator is not None:
+            result = operation.results[0]
+            if isinstance(result.type, Tile) and not operation.integers("groups")[2]:
+                self._a.zeros(result.type, self._a.layouts.of(result))
+            self._lay_out(operation, 0)
+
+    def _lay_out(self, product: Operation, side: int) -> None:
+        """A factor as a product takes it, once: threads hand it over in shared memory."""
+        value, result = product.operands[side], product.results[0]
+        if not isinstance(value.type, Tile) or not isinstance(result.type, Tile):
+            return
+        if self._inside(value):
+            return
+        operand, wanted = self._outer(value), factor(value.type, self._a.layouts.of(result), side)
+        if operand.layout in (None, wanted) or (value, wanted) in self._factors:
+            return
+        called = operand.expression.name if isinstance(operand.expression, Name) else "factor"
+        name = self._a.names.give(f"{called}_factor")
+        operand = full_shape(operand, product, side)
+        self._a.say(Assign((name,), (in_layout(operand, wanted, value.type, self._a.layouts),)))
+        self._factors[value, wanted] = Name(name)
+
+    def _laid_out(self, product: Operation, number: int, operand: Operand) -> Operand:
+        """An operand of a product that threads make: a factor from outside was laid out already."""
+        if number > 1 or operand.layout is None:
+            return operand
+        value, home = product.operands[number], self._a.layouts.of(product.result)
+        wanted = factor(value.type, home, number)
+        known = self._factors.get((value, wanted))
+        return operand if known is None else Operand(known, wanted)
 
     def _from_outside(self, i: Issue, number: int) -> bool:
         """Whether an operand is the same in all steps."""

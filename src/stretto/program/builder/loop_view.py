@@ -10,7 +10,7 @@ from stretto.kernel import Value
 from stretto.kernel.lowering.written import TMA_STORE
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Pointer, Scalar
-from stretto.materialize.program import Issue, Path, Stream
+from stretto.materialization.program import Issue, Path, Stream
 from stretto.ops.opcodes import opcode
 from stretto.program.builder.agent import AgentBuilder
 from stretto.program.builder.plan import Looped
@@ -51,6 +51,8 @@ class Way:
     """By how much steps are ahead of it, behind the kernel's."""
     at: int | None = None
     """The step, where it is a number."""
+    order: Sequence[Issue] = ()
+    """The operations of a step, in order."""
     base: str = ""
     """The iteration that the number counts from, where that is not the first."""
     pending: list[Flight] = field(default_factory=list[Flight])

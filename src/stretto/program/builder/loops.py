@@ -27,7 +27,7 @@ from stretto.kernel.hidden_steps import HIDDEN
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer, Pointer, Scalar, Tile, Token
 from stretto.kernel.wiring import Outer
-from stretto.materialize.program import Direct, Issue, LiveIn, Through
+from stretto.materialization.program import Direct, Issue, LiveIn, Through
 from stretto.ops.opcodes import opcode
 from stretto.program.builder.loop_steps import LoopSteps
 from stretto.program.builder.loop_view import STEP, Way
@@ -74,6 +74,7 @@ class LoopBuilder(LoopSteps):
         self._mine = {i.op for i in self._issues}
         self._issue_of = {i.op: i for i in self._issues}
         self._stage = self._steps.stages
+        self._find_copies()
         self._before()
         short = Way(dict.fromkeys(self._stage, 0), self._a.names.give("i"))
         long = Way(dict(self._stage))
@@ -97,12 +98,11 @@ class LoopBuilder(LoopSteps):
                 self._either(long, short, needed, peel=flying)
             if self._hidden:
                 self._hand_back_hidden()
-        lower, upper, step = self._loop.operation.operands[:3]
         first = steps.first if together else steps.last + flying
         order = tuple(i.op for i in self._issues)
         self._a.say(
             Pipelined(
-                self._number, self._loop.operation, lower, upper, step, self._known, first,
+                self._number, self._loop.operation, self._known, first,
                 steps.first, needed, together, order, tuple(body), self._hidden,
             )
         )  # fmt: skip
@@ -182,11 +182,7 @@ class LoopBuilder(LoopSteps):
                     self._prepare(self._wiring.live_ins[source.path.origin])
                 elif isinstance(source, Through | Direct):
                     self._prepare_scalars(source.path.origin)
-            if opcode(kind_of(operation)).accumulator is not None:
-                result = operation.results[0]
-                if isinstance(result.type, Tile) and not operation.integers("groups")[2]:
-                    a.zeros(result.type, a.layouts.of(result))
-                self._lay_out(operation)
+            self._before_product(operation)
         self._count(lower, upper, step)
         self._ends: list[tuple[Value, Operand]] = []
         for argument, value, result in zip(
@@ -344,7 +340,7 @@ class LoopBuilder(LoopSteps):
         for step in range(steps.first, steps.last):
             a.say(Remark(f"prologue, step {step}"))
             way.at = step
-            self._step(way, steps.prologue(step), "prologue", step)
+            self._step(way, steps.prologue(step), "prologue", step, self._issues)
         first = steps.last
         if peel:
             a.say(Remark("the kernel's first step"))
@@ -354,6 +350,7 @@ class LoopBuilder(LoopSteps):
         way.at, way.step, way.ahead = None, STEP, None
         a.say(Remark("kernel"))
         before = [(f.op, f.age) for f in way.pending]
+        copies = list(self._copies.groups)
         end = Arithmetic("+", n, number(steps.first)) if steps.first else n
         reread = self._read_behind()
         begun = {slot: a.names.give(f"{slot}_begun") for slot in reread}
@@ -364,6 +361,8 @@ class LoopBuilder(LoopSteps):
         a.clocks(Tracer.leave)
         if [(f.op, f.age) for f in way.pending] != before:
             raise EmitError(f"loop `{self._program.loop.name}`: products in flight do not settle")
+        if not self._copies.settled(copies):
+            raise EmitError(f"loop `{self._program.loop.name}`: copies in flight do not settle")
         if begun:
             a.say(Remark(RECOUNTED))
         for slot, name in begun.items():

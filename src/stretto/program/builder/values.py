@@ -19,12 +19,12 @@ from stretto.program.builder.names import RESERVED, Names, combiners
 from stretto.program.builder.operands import (
     Operand,
     computed,
+    full_shape,
     in_layout,
     is_together,
     seen_through,
     settled,
     together,
-    whole,
 )
 from stretto.program.builder.plan import SMEM_READ, SMEM_WRITE, Plan, SharedTile, Worker
 from stretto.program.builder.tracer import Tracer
@@ -43,7 +43,7 @@ from stretto.program.expressions import (
     Zeros,
     number,
 )
-from stretto.program.instructions import Assign, Load, Origin, Read, Wait
+from stretto.program.instructions import Assign, Load, Origin, Read, ThreadCopy, Wait
 from stretto.program.kernel_program import WorkTiles
 from stretto.program.layouts import Layout
 
@@ -75,7 +75,7 @@ class ValueBuilder(BodyBuilder):
         self._by_threads: set[str] = set()
         """Tiles of those that threads read, not products or copies."""
         self._parameters = {value: name for value, (name, _) in plan.named.items()}
-        self._zeros: dict[tuple[Tile, str], str] = {}
+        self._zeros: list[dict[tuple[Tile, str], str]] = [{}]
 
     @property
     def copies_only(self) -> bool:
@@ -109,11 +109,13 @@ class ValueBuilder(BodyBuilder):
     def enter(self) -> None:
         """A block begins."""
         self._scopes.append({})
+        self._zeros.append({})
         self._waited.append(set())
 
     def leave(self) -> None:
         """It ends: what was computed in it is not known behind it."""
         self._scopes.pop()
+        self._zeros.pop()
         self._waited.pop()
 
     # What makes a value --------------------------------------------------------------------------
@@ -231,14 +233,36 @@ class ValueBuilder(BodyBuilder):
         layout = self.layouts.of(result)
         return self._all_in(layout, operation, value), layout
 
+    def copied(
+        self, operation: Operation, value: Callable[[Value], Operand], target: Slot
+    ) -> ThreadCopy:
+        """A copy by threads."""
+        layout, buffer = self.layouts.of(operation.operands[0]), operation.operands[-1]
+        return ThreadCopy(self._all_in(layout, operation, value, but=buffer), target, layout)
+
     def _all_in(
-        self, layout: Layout, operation: Operation, value: Callable[[Value], Operand]
+        self,
+        layout: Layout,
+        operation: Operation,
+        value: Callable[[Value], Operand],
+        but: Value | None = None,
     ) -> tuple[Expression, ...]:
-        """Operands, all of them in a layout."""
-        return tuple(
-            in_layout(whole(value(v), operation, i), layout, v.type, self.layouts)
-            for i, v in enumerate(operation.operands)
-        )
+        """Operands, all of them `but` one, in a layout; addresses in full, also where all of them
+        are the same."""
+        taken = [v for v in operation.operands if v is not but]
+        address, *others = (full_shape(value(v), operation, i) for i, v in enumerate(taken))
+        types = [v.type for v in taken[1:]]
+        rest = [
+            in_layout(one, layout, type, self.layouts)
+            for one, type in zip(others, types, strict=True)
+        ]
+        return self.in_full(address, operation.operands[0], layout), *rest
+
+    def in_full(self, operand: Operand, value: Value, layout: Layout) -> Expression:
+        """A tile in a layout, also where it is a number everywhere."""
+        if operand.layout is not None or not isinstance(value.type, Tile):
+            return in_layout(operand, layout, value.type, self.layouts)
+        return Everywhere(operand.expression, value.type, layout)
 
     # Tiles ---------------------------------------------------------------------------------------
 
@@ -248,7 +272,7 @@ class ValueBuilder(BodyBuilder):
         assert isinstance(value.type, Tile)
         if operand.layout is None:
             return Everywhere(operand.expression, value.type, layout)
-        if not operand.whole:
+        if not operand.full:
             full = Spread(operand.expression, value.type, operand.layout)
             operand = Operand(full, operand.layout)
         return in_layout(operand, layout, value.type, self.layouts)
@@ -256,11 +280,12 @@ class ValueBuilder(BodyBuilder):
     def zeros(self, type: Tile, layout: Layout) -> Name:
         """Where a product begins that adds to nothing."""
         key = (type, str(layout))
-        if key not in self._zeros:
-            self._zeros[key] = self.names.give("zero")
-            zeros = Zeros(type, layout)
-            self.say(Assign((self._zeros[key],), (zeros,)))
-        return Name(self._zeros[key])
+        for known in self._zeros:
+            if key in known:
+                return Name(known[key])
+        name = self._zeros[-1][key] = self.names.give("zero")
+        self.say(Assign((name,), (Zeros(type, layout),)))
+        return Name(name)
 
     def buffer(self, value: Value) -> Slot:
         """A tile in shared memory, outside of any ring; it is waited for if TMA brings it."""
@@ -290,7 +315,7 @@ class ValueBuilder(BodyBuilder):
                 found.append(Transposed(made.integers("permutation")))
             elif kind == "view":
                 found.append(InShape(value.type.shape))
-            elif kind in (TMA_LOAD, SMEM_WRITE):
+            elif kind in (TMA_LOAD, COPY, SMEM_WRITE):
                 break
             value = made.operands[0]
         return tuple(reversed(found))
