@@ -20,12 +20,11 @@ from stretto.program.builder.sums import on_its_own
 from stretto.program.builder.tracer import Tracer
 from stretto.program.builder.values import UNSUPPORTED
 from stretto.program.errors import unwritten
-from stretto.program.expressions import Barrier, Expression, Name, number
+from stretto.program.expressions import Expression, Name, number
 from stretto.program.instructions import (
     Arrive,
     Assign,
     Fence,
-    Flip,
     For,
     If,
     Instruction,
@@ -61,6 +60,8 @@ class AgentBuilder(OperationBuilder):
                 mine = self.copies_only or len(self.plan.workers) == 1
                 phase = int(mine and len(self.plan.workers) > 1)
                 self.say(Assign((f"{tile.name}_phase",), (number(phase),)))
+                if tile.slot is not None:
+                    self.say(Assign((tile.slot,), (number(0),)))
         self.region(self.plan.kernel.body)
         for tile in self._read.values():
             always = self.plan.maker[tile.buffer] in self.plan.kernel.body.operations
@@ -285,8 +286,9 @@ class AgentBuilder(OperationBuilder):
                 self._await_tile(tile)  # some branch may have read it, and this one not
                 if tile.name in self._by_threads:
                     self.say(Fence())
-                self.say(Arrive(Barrier(self.take(f"{tile.name}_free"))))
+                self.take(f"{tile.name}_free")
+                self.say(Arrive(tile.barrier("free")))
                 if known:
                     self.move_behind(tile.name, 1 + (tile.name in self._by_threads))
             if tile.name in self._read or self.worker.copies or len(self.plan.workers) == 1:
-                self.say(Flip(f"{tile.name}_phase"))
+                self.say(tile.next)
