@@ -15,6 +15,7 @@ from stretto.compile.given import read_given
 from stretto.compile.loop_schedules import LoopSchedules
 from stretto.compile.rooms import Rooms
 from stretto.compile.versions import Versions
+from stretto.compile.workers import GROUP_WARPS, MOST
 from stretto.deadline import NEVER, Deadline, OverdueError
 from stretto.emit import EmitError
 from stretto.errors import StrettoError
@@ -22,10 +23,14 @@ from stretto.ir.kernels.running import RunnableKernel
 from stretto.kernel import Kernel
 from stretto.kernel.configuration import DEFAULT, Blocks
 from stretto.kernel.errors import KernelError
+from stretto.kernel.lowering.written import LOAD
 from stretto.kernel.partition import ONE_CONSUMER
+from stretto.kernel.tree import kind_of
+from stretto.kernel.types import Scalar, Tile
 from stretto.loop import LoopError
 from stretto.machine import Machine
 from stretto.machine.choice import KERNELS
+from stretto.machine.machine import REGISTER_BYTES, WARP
 from stretto.program.errors import ALONE
 from stretto.program.traces import Tracing
 
@@ -103,6 +108,8 @@ class Emitter:
             hint = "operations are named once rows are split: say how many consumers there are"
             told = f"agents are given, and 1 to {counts[-1]} consumers are tried"
             raise StrettoError(f"{told}; {hint}")
+        if self.mode == "unspecialized":
+            self._require_registers()
         unprintable: list[StrettoError] = []
         counts = self._printable(counts, agents or {}, unprintable)
         refused: list[StrettoError] = []
@@ -128,6 +135,23 @@ class Emitter:
         if self._draws is None:
             self._draws = self._draining()
         return made + [one for one in self._draws if _differs(one, made)]
+
+    def _require_registers(self) -> None:
+        """That threads have registers for what a step of a loop loads; EmitError where they do not:
+        nothing would overlap, and an assembler takes minutes to spill it."""
+        ready = self._rooms.lowered(1)
+        threads = WARP * (ready.kernel.warps or GROUP_WARPS)
+        for loop in ready.loops:
+            for op in loop.operation.walk():
+                type = op.results[0].type if op.results else None
+                if kind_of(op) != LOAD or not isinstance(type, Tile):
+                    continue
+                assert isinstance(type.element, Scalar)
+                registers = type.elements * type.element.bits // (8 * REGISTER_BYTES * threads)
+                if registers > MOST:
+                    told = f"takes {registers:,} registers in each of {threads} threads"
+                    hint = "a smaller block, or more num_warps"
+                    raise EmitError(f"what is loaded {told}, which have {MOST}", op, hint)
 
     def _reason(self, refused: Sequence[StrettoError]) -> StrettoError:
         """Why there is no kernel; where what its hint names is refused too, why that is."""
