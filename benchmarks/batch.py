@@ -31,7 +31,7 @@ from stretto.loop.json import loop_to_json, read_loop
 from stretto.many.executors import cores, run_tasks
 from stretto.solution import Schedule
 from stretto.solution.views import analyse
-from stretto.verify import verify
+from stretto.verification import verify
 
 CHUNK = 200
 """Rows that are verified together."""

@@ -18,11 +18,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from stretto.bounds import compute_bounds
-from stretto.bounds.closure import closure
-from stretto.bounds.distances import earliest_starts
 from stretto.frontends.random_loops import random_loop
 from stretto.loop import Loop, check
+from stretto.lower_bounds import compute_bounds
+from stretto.lower_bounds.closure import closure
+from stretto.lower_bounds.distances import earliest_starts
 from stretto.machine import Machine
 from stretto.solution import BOUND_NAMES
 

@@ -28,7 +28,7 @@ from stretto.ir.passes.published import publish, published
 from stretto.ir.telling import Speaker
 from stretto.solution import ScheduleAnalysis
 from stretto.solve import prepare, schedule_prepared
-from stretto.verify import verify
+from stretto.verification import verify
 
 T = TypeVar("T")
 

@@ -24,15 +24,15 @@ from pathlib import Path
 from time import perf_counter
 
 from stretto import Loop, Machine, prepare
-from stretto.bounds import compute_bounds
 from stretto.exact import Limits, ProofOptions
 from stretto.frontends.documents import read_source
 from stretto.frontends.random_loops import random_loop
 from stretto.generate.problem import Options, make_problem
 from stretto.generate.search import search
+from stretto.lower_bounds import compute_bounds
 from stretto.solution import ScheduleAnalysis, spilling
 from stretto.solve import schedule_prepared
-from stretto.verify import verify
+from stretto.verification import verify
 
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parent / "examples"

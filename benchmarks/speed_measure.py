@@ -32,7 +32,7 @@ from stretto.generate.ladder.rau import Refiner, Work
 from stretto.generate.problem import Options, make_problem
 from stretto.generate.search import AT_THE_BOUND, LEAN
 from stretto.solution.views import analyse
-from stretto.verify import verify
+from stretto.verification import verify
 
 T = TypeVar("T")
 

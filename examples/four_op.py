@@ -8,8 +8,8 @@ import json
 from pathlib import Path
 
 from stretto import Loop, ScheduleAnalysis, build, prepare
-from stretto.bounds import compute_bounds
 from stretto.loop.json import dump_loop
+from stretto.lower_bounds import compute_bounds
 from stretto.solution import SCHEMA, Proof, Schedule
 from stretto.solution.json import analysis_to_json
 from stretto.solution.views import analyse

@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from rich_loops import Rich
 from stretto.loop import Access, Constraint, Facts, Loop, Op, Operand, Storage, TileType, Use, Value
-from stretto.loop.check import check
+from stretto.loop.checking import check
 from stretto.machine import Budget, Machine, Slot
 from stretto.machine.machine import Agent
 

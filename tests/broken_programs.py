@@ -27,7 +27,7 @@ from stretto import build
 from stretto.errors import StrettoError
 from stretto.loop import Use
 from stretto.machine import Machine
-from stretto.materialize import (
+from stretto.materialization import (
     MODES,
     Agent,
     Instruction,
@@ -36,9 +36,9 @@ from stretto.materialize import (
     Program,
     materialize,
 )
-from stretto.materialize.program import Direct, Issue, LiveIn, RingAccess, Wait
+from stretto.materialization.program import Direct, Issue, LiveIn, RingAccess, Wait
 from stretto.solution import ScheduleAnalysis
-from stretto.verify import VALIDATORS
+from stretto.verification import VALIDATORS
 
 AGENTS = ("tma", "mma", "simt")
 SHARED = {"implied reads", "views", "carried views"}

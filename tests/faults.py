@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from stretto.materialize import Agent, Instruction, Program, Stream
-from stretto.materialize.program import Acquire, Arrive, Await, Commit, Wait, Write
+from stretto.materialization import Agent, Instruction, Program, Stream
+from stretto.materialization.program import Acquire, Arrive, Await, Commit, Wait, Write
 
 Rewrite = Callable[[list[Instruction]], list[Instruction]]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stretto.simulate.real import rounded
+from stretto.simulation.real import rounded
 
 Array = NDArray[Any]
 

@@ -23,11 +23,11 @@ from mutation import Case, Harness, Mutant, Patch, all_of, around, giving, keepi
 from rich_loops import Rich, rich_problem
 from stretto.errors import InfeasibleError
 from stretto.loop import Access, Dependence, Op, Storage
-from stretto.materialize import MODES, MaterializeError, Mode, materialize
-from stretto.simulate import simulate_program
+from stretto.materialization import MODES, MaterializeError, Mode, materialize
+from stretto.simulation import simulate_program
 from stretto.solution import ScheduleAnalysis
 from stretto.solve import IllegalScheduleError
-from stretto.verify import VALIDATORS
+from stretto.verification import VALIDATORS
 
 AGENTS = ("tma", "mma", "simt")
 BY_VERIFIER, BY_ORACLE, BY_CLOCK = "the verifier", "the oracle", "values by the clock"

@@ -26,9 +26,9 @@ from mutation import (
     replaced,
     silent,
 )
-from stretto.materialize import Mode
-from stretto.simulate import simulate_program
-from stretto.simulate.needs import Known
+from stretto.materialization import Mode
+from stretto.simulation import simulate_program
+from stretto.simulation.needs import Known
 
 UNNOTICED = "a fault that goes unnoticed"
 UNNAMED = "a fault that loses its name"
@@ -89,7 +89,7 @@ SIMULATOR = Harness(_objections, (UNNOTICED,), _cases, expected, _detail)
 
 # What is removed ----------------------------------------------------------------------------
 
-SIMULATE = "stretto.simulate"
+SIMULATE = "stretto.simulation"
 Tells = Callable[[str, str, object], bool]
 
 

@@ -34,7 +34,7 @@ from stretto.loop import Access, Loop, Op, Operand, Storage, Value
 from stretto.machine import Machine
 from stretto.solution import Schedule, ScheduleAnalysis
 from stretto.solution.views import analyse
-from stretto.verify import Violation, verify
+from stretto.verification import Violation, verify
 from test_verify_mutations import BROKEN, LEGAL
 
 FAR = 14
@@ -254,7 +254,7 @@ VERIFIER = Harness(_either, (ACCEPTS, BY_HAND), _cases, _prepare)
 # What is removed ----------------------------------------------------------------------------
 
 Keep = Callable[[Violation], bool]
-VERIFY = "stretto.verify"
+VERIFY = "stretto.verification"
 
 
 def without_rules(*names: str) -> Patch:

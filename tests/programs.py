@@ -11,7 +11,7 @@ import stretto
 from stretto import Loop, Machine, ScheduleAnalysis, build, prepare
 from stretto.loop import Use
 from stretto.machine import Budget, Slot
-from stretto.materialize import Mode, Program, materialize
+from stretto.materialization import Mode, Program, materialize
 from stretto.solution import Schedule
 from stretto.solution.views import analyse
 

@@ -33,12 +33,12 @@ from stretto.deadline import OverdueError
 from stretto.errors import InfeasibleError
 from stretto.loop import Loop
 from stretto.machine import Machine
-from stretto.materialize import MODES, MaterializeError, Mode, materialize
-from stretto.simulate import simulate_program
+from stretto.materialization import MODES, MaterializeError, Mode, materialize
+from stretto.simulation import simulate_program
 from stretto.solution import Schedule, ScheduleAnalysis
 from stretto.solution.views import analyse
 from stretto.solve import IllegalScheduleError
-from stretto.verify import verify
+from stretto.verification import verify
 
 MUTANTS = 4
 """Changes of the schedule of each loop."""

@@ -26,7 +26,7 @@ from stretto.kernel.lowering.address_views import with_views_of_addresses
 from stretto.kernel.lowering.own_numbers import with_own_numbers
 from stretto.kernel.tree import Lowered, kind_of
 from stretto.machine import load_machine
-from stretto.simulate.kernels import run_kernel
+from stretto.simulation.kernels import run_kernel
 
 Array = NDArray[Any]
 VIEWS = Path(__file__).parent / "ttir" / "views"

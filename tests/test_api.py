@@ -22,7 +22,7 @@ from stretto.generate.seating.partial import Partial
 from stretto.loop import Access, Constraint, Dependence, Loop, Op, Storage, Use, texts
 from stretto.machine import Budget, Machine, Slot
 from stretto.solution import Bounds, Proof, Refusal, ScheduleAnalysis
-from stretto.verify import verify
+from stretto.verification import verify
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 FOUR_OP = parse_loop("four_op.json", (EXAMPLES / "four_op.json").read_text(encoding="utf-8"))

@@ -22,7 +22,7 @@ from stretto.resources.table import ConflictError, ReservationTable
 from stretto.solution import SCHEMA, TableRow
 from stretto.solution.json import analysis_to_json, parse_schedules
 from stretto.solve import job, prepare, schedule_prepared
-from stretto.verify import verify
+from stretto.verification import verify
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 FOUR = Loop(

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import generated
-from stretto.bounds import compute_bounds
 from stretto.generate.problem import Options, Problem, make_problem
 from stretto.generate.seating.arms import Bench, cost_based, cycles, fuse, permute, propose, retry
 from stretto.generate.seating.cost import Scorer
@@ -16,6 +15,7 @@ from stretto.generate.seating.gates import snapshot
 from stretto.generate.seating.orders import orders
 from stretto.generate.seating.partial import Partial
 from stretto.loop import Constraint, Dependence, Facts, Loop, Op, Storage, Use
+from stretto.lower_bounds import compute_bounds
 from stretto.machine import Machine, Slot, load_machine
 
 MACHINE = Machine("m", "", (Slot(1, "s", 1), Slot(2, "t", 1), Slot(3, "shared", 1, fusion_cap=3)))

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 import brute_force
 import naive_bounds
 from generated import Problem, problems
-from stretto.bounds import compute_bounds
-from stretto.bounds.remedies import remedies
 from stretto.loop import Constraint, Demand, Dependence, Facts, Loop, Op, Use
+from stretto.lower_bounds import compute_bounds
+from stretto.lower_bounds.remedies import remedies
 from stretto.machine import Machine, Pool, Slot
 from stretto.problem import fusion_class
 from stretto.solution import BOUND_NAMES, Bounds, Part, Witness

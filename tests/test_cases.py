@@ -11,9 +11,9 @@ import pytest
 import stretto
 from absolute import disagreements
 from stretto.cli.main import main
-from stretto.materialize import MODES
-from stretto.simulate import simulate
-from stretto.verify import verify
+from stretto.materialization import MODES
+from stretto.simulation import simulate
+from stretto.verification import verify
 
 CASES = Path(__file__).parent / "cases"
 MACHINES = {

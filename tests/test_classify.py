@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from stretto.bounds import compute_bounds
 from stretto.loop import (
     Facts,
     Loop,
@@ -21,6 +20,7 @@ from stretto.loop import (
     Value,
     check,
 )
+from stretto.lower_bounds import compute_bounds
 from stretto.machine import Machine, load_machine
 from stretto.machine.formula import FormulaError
 from stretto.resources import summarize

@@ -8,9 +8,9 @@ from typing import Any
 
 import jsonschema
 
-from stretto.bounds import compute_bounds
-from stretto.bounds.remedies import remedies, ties
 from stretto.loop import Constraint, Demand, Dependence, Loop, Op, Use
+from stretto.lower_bounds import compute_bounds
+from stretto.lower_bounds.remedies import remedies, ties
 from stretto.machine import Machine, Pool, Slot
 from stretto.report import printable
 from stretto.report.bounds import BoundsReport

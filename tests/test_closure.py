@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 import naive_bounds
 from generated import Problem, problems
-from stretto.bounds import compute_bounds
-from stretto.bounds.closure import closure
-from stretto.bounds.distances import earliest_starts
 from stretto.errors import InfeasibleError
 from stretto.loop import Dependence, Loop, Op
+from stretto.lower_bounds import compute_bounds
+from stretto.lower_bounds.closure import closure
+from stretto.lower_bounds.distances import earliest_starts
 from stretto.problem import dependence_graph
 from stretto.problem.paths import longest_from
 
@@ -104,5 +104,5 @@ def test_a_cycle_of_one_iteration_is_refused() -> None:
 
 
 def test_numpy_waits_for_the_first_closure() -> None:
-    program = "import sys, stretto.bounds; sys.exit('numpy' in sys.modules)"
+    program = "import sys, stretto.lower_bounds; sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -11,9 +11,9 @@ import pytest
 import stretto
 from stretto.ir import read_mlir, read_programs
 from stretto.ir.opt.__main__ import main
-from stretto.materialize import Mode, materialize
+from stretto.materialization import Mode, materialize
 from stretto.resources.prepare import prepare
-from stretto.simulate.simulator import simulate_program
+from stretto.simulation.simulator import simulate_program
 
 HEAD = """
 !global = !nv_tileas.tensor<4096x64xf16, global>

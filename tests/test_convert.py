@@ -19,7 +19,7 @@ from stretto.loop import Dependence, Op, Use
 from stretto.loop.json import dump_loop
 from stretto.machine.written import written_machine
 from stretto.solution.views import analyse
-from stretto.verify import verify
+from stretto.verification import verify
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 FIR = EXAMPLES / "formats" / "fir.ssp.mlir"

@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 
 import generated
 from documents import parse_loop
-from stretto.bounds import compute_bounds
-from stretto.bounds.closure import closure
 from stretto.errors import InfeasibleError
 from stretto.generate.problem import Options, Problem, make_problem
 from stretto.generate.seating.cost import (
@@ -33,6 +31,8 @@ from stretto.generate.seating.evaluators import (
     seating,
 )
 from stretto.loop import Access, Facts, Loop, Op, Operand, Storage, TileType, Value
+from stretto.lower_bounds import compute_bounds
+from stretto.lower_bounds.closure import closure
 from stretto.machine import Budget, Machine, Slot, load_machine
 from stretto.problem.banks import claimants
 from stretto.resources.prepare import resolve

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from stretto.bounds import compute_bounds
 from stretto.errors import DocumentError
 from stretto.frontends import Source
 from stretto.frontends.documents import read_source
 from stretto.loop import Access, Loop, Place, Use
+from stretto.lower_bounds import compute_bounds
 from stretto.solve import prepare
 
 LAYOUT = "#ttg.blocked<{order = [1, 0]}>"

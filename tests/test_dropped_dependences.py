@@ -15,18 +15,18 @@ from dataclasses import replace
 import pytest
 
 from rich_loops import Rich, rich_problem
-from stretto.bounds import compute_bounds
 from stretto.errors import InfeasibleError
 from stretto.generate.ladder.serial import SerialError, serial
 from stretto.generate.problem import Options, make_problem
 from stretto.generate.search import search
 from stretto.loop import Dependence, Loop
+from stretto.lower_bounds import compute_bounds
 from stretto.machine import Machine
-from stretto.materialize import MODES, Mode, materialize, roster
-from stretto.simulate import simulate_program
+from stretto.materialization import MODES, Mode, materialize, roster
+from stretto.simulation import simulate_program
 from stretto.solution import Schedule, ScheduleAnalysis
 from stretto.solution.views import analyse
-from stretto.verify import verify
+from stretto.verification import verify
 
 DEEP = os.environ.get("STRETTO_HYPOTHESIS") == "deep"
 SEEDS = 400 if DEEP else 60

@@ -18,7 +18,7 @@ from gluon_emulator import EmulationError
 from stretto.api.emitting import emit
 from stretto.compile.emitted import EmitMode
 from stretto.compile.sources import kernels_of
-from stretto.emit import EmitError
+from stretto.emission import EmitError
 from stretto.errors import StrettoError
 from stretto.frontends import read_input
 from stretto.ir.kernels.running import runnable_kernels

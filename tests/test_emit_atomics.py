@@ -15,7 +15,7 @@ from gluon_cases import launched, near
 from gluon_emulator import EmulationError
 from stretto.api.emitting import emit
 from stretto.compile.emitted import EmitMode
-from stretto.emit import EmitError
+from stretto.emission import EmitError
 from test_emit import WAYS
 
 

@@ -15,7 +15,7 @@ import pytest
 from gluon_cases import launched, near
 from stretto.api.emitting import emit
 from stretto.compile.emitted import EmitMode
-from stretto.emit import EmitError
+from stretto.emission import EmitError
 
 LOAD = (
     "      %bias = tt.descriptor_load %c_desc[%row, %zero] :"

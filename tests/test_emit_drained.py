@@ -12,7 +12,7 @@ import pytest
 from gluon_cases import launched, near, shipped
 from gluon_emulator import EmulationError
 from stretto.compile.candidates import Emitter
-from stretto.emit import EmitError
+from stretto.emission import EmitError
 from stretto.program.builder.trips import sizes
 from stretto.program.traces import size
 

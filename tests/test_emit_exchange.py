@@ -11,7 +11,7 @@ import pytest
 
 import stretto
 from exchanging_kernels import BATCHED, NARROWED, TURNED
-from stretto.emit import EmitError
+from stretto.emission import EmitError
 from stretto.frontends.triton import read_ttir
 from stretto.kernel.types import Scalar, Tile
 from stretto.machine.settings import with_settings

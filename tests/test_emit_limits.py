@@ -17,7 +17,7 @@ from stretto.cli.main import main
 from stretto.compile import loop_schedules, scheduled, versions
 from stretto.compile.candidates import Emitter
 from stretto.deadline import Deadline, OverdueError
-from stretto.emit import EmitError
+from stretto.emission import EmitError
 from stretto.generate import SERIAL
 from stretto.machine.settings import with_settings
 

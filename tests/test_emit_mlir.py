@@ -16,7 +16,7 @@ from gluon_cases import emitted, holds, shipped
 from stretto.api.emitting import emit
 from stretto.compile.candidates import STAGES
 from stretto.compile.emitted import EmittedKernel
-from stretto.emit import EmitError
+from stretto.emission import EmitError
 from stretto.errors import StrettoError
 from stretto.frontends.triton import read_ttir
 from stretto.kernel import Kernel

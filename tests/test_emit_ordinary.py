@@ -29,7 +29,7 @@ from stretto.compile import loop_schedules, versions
 from stretto.compile.candidates import STAGES
 from stretto.compile.emitted import EmitMode
 from stretto.compile.scheduled import ScheduledLoop, scheduled
-from stretto.emit import EmitError
+from stretto.emission import EmitError
 from stretto.generate import SERIAL
 from stretto.ir.diagnostics import Diagnostic
 from stretto.ir.kernels import loops

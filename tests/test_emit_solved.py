@@ -20,10 +20,10 @@ from stretto.exact import Limits
 from stretto.kernel.wiring import LoopWiring
 from stretto.loop import Dependence, Loop, Op
 from stretto.machine import load_machine
-from stretto.materialize.program import Issue, Position
+from stretto.materialization.program import Issue, Position
 from stretto.program.builder.steps import steps_of
 from stretto.resources.prepare import prepare
-from stretto.verify import verify
+from stretto.verification import verify
 from test_emit import attention
 
 FORWARD = "triton/attention_forward_d128"

@@ -27,7 +27,7 @@ from stretto.loop import Dependence, Loop
 from stretto.machine import Machine, load_machine
 from stretto.resources.prepare import prepare
 from stretto.solve import IllegalScheduleError
-from stretto.verify import verify
+from stretto.verification import verify
 
 H200 = load_machine("h200")
 ANYWHERE = replace(H200, products=tuple(replace(p, in_step=False) for p in H200.products))

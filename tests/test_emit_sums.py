@@ -18,7 +18,7 @@ from gluon_emulator import EmulationError
 from stretto.api.emitting import emit
 from stretto.compile.candidates import STAGES
 from stretto.compile.emitted import EmitMode, EmittedKernel
-from stretto.emit import EmitError
+from stretto.emission import EmitError
 from stretto.errors import StrettoError
 from stretto.program.builder.sums import Sum, fit
 from stretto.program.layouts import Lanes

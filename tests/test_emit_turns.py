@@ -17,7 +17,7 @@ from gluon_emulator import EmulationError
 from stretto.api.emitting import emit
 from stretto.compile.candidates import STAGES
 from stretto.compile.emitted import EmittedKernel
-from stretto.emit import EmitError
+from stretto.emission import EmitError
 from test_emit import GEMM, SLOW, TRIPS, attention, part, without
 
 COMPUTE, OTHER, COPY = "compute_agent", "compute_1_agent", "copy_agent"

@@ -8,10 +8,10 @@ from itertools import pairwise
 import stretto
 from gluon_cases import holds, shipped
 from stretto.compile.candidates import Emitter
-from stretto.emit import emit_gluon
+from stretto.emission import emit_gluon
 from stretto.loop import Dependence
 from stretto.machine import load_machine
-from stretto.materialize import materialize
+from stretto.materialization import materialize
 from stretto.program.builder import Looped, Worker
 
 BACKWARD = "triton/attention_backward_kv"

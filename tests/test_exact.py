@@ -35,7 +35,7 @@ from stretto.loop import Constraint, Demand, Dependence, Facts, Loop, Op, Storag
 from stretto.loop.parts import Access
 from stretto.machine import Budget, Machine, Pool, Slot
 from stretto.solution import Refusal, Schedule, ScheduleAnalysis
-from stretto.verify import verify
+from stretto.verification import verify
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 

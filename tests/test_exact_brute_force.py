@@ -24,7 +24,7 @@ from stretto.exact.search import Answer, optimize
 from stretto.exact.solving import Clock, solve
 from stretto.solution import Schedule
 from stretto.solution.views import analyse, stage_count
-from stretto.verify import verify
+from stretto.verification import verify
 from time_indexed import time_indexed
 from tiny_loops import Tiny, tiny_apart, tiny_problem
 

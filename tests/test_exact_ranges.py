@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from brute_force import optimum
-from stretto.bounds import bounds_of
 from stretto.exact import Limits
 from stretto.exact.case import Case, make_case
 from stretto.exact.ranges import exclusive, first_possible
@@ -18,6 +17,7 @@ from stretto.exact.solving import Clock
 from stretto.frontends.random_loops import random_loop
 from stretto.generate.problem import Options
 from stretto.loop import Dependence, Loop, Op, Use
+from stretto.lower_bounds import bounds_of
 from stretto.machine import Machine, Slot
 from stretto.solve import prepare, schedule_prepared
 from tiny_loops import Tiny, tiny_agents, tiny_apart, tiny_problem

@@ -10,9 +10,9 @@ import pytest
 import stretto
 from documents import parse_loop
 from stretto import Loop, prepare
-from stretto.bounds import compute_bounds
-from stretto.bounds.closure import closure
 from stretto.loop.json import dump_loop
+from stretto.lower_bounds import compute_bounds
+from stretto.lower_bounds.closure import closure
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py"))

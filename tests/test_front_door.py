@@ -56,8 +56,9 @@ def test_help_shows_them() -> None:
 
 def test_rooms_do_not_hide_functions() -> None:
     code = (
-        "import stretto.bounds, stretto.verify, stretto.materialize, stretto.simulate\n"
-        "from stretto.bounds import compute_bounds\n"
+        "import stretto.lower_bounds, stretto.verification, stretto.materialization\n"
+        "import stretto.simulation\n"
+        "from stretto.lower_bounds import compute_bounds\n"
         "from stretto import bounds, simulate\n"
         "found = (bounds, simulate, stretto.verify, stretto.materialize, stretto.schedule)\n"
         "assert all(type(one).__name__ == 'function' for one in found), found\n"

@@ -27,7 +27,7 @@ from stretto.ir.parsing import parse_module
 from stretto.loop import Access, Loop, LoopError, Op, Operand, Storage, TileType, Use, Value, check
 from stretto.machine import load_machine
 from stretto.solve import prepare
-from stretto.verify import verify
+from stretto.verification import verify
 
 ROOT = Path(__file__).parents[1]
 FOUR_OP = str(ROOT / "examples" / "four_op.json")

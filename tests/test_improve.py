@@ -14,7 +14,6 @@ import pytest
 import stretto
 from rich_loops import rich_problem
 from stretto import Loop, ScheduleAnalysis, StrettoError
-from stretto.bounds import bounds_of
 from stretto.frontends.random_loops import random_loop
 from stretto.generate import improve as improving
 from stretto.generate.kernel import Compiled, moving
@@ -24,11 +23,12 @@ from stretto.generate.problem import Options, Problem, make_problem
 from stretto.generate.search import search
 from stretto.generate.seating.partial import Partial
 from stretto.loop import Dependence, Op, Use
+from stretto.lower_bounds import bounds_of
 from stretto.machine import Machine, Slot
 from stretto.solution import Pressure, SpaceUse
 from stretto.solution.views import analyse
 from stretto.solve.proving import told_of_growth
-from stretto.verify import verify
+from stretto.verification import verify
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 

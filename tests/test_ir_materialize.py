@@ -24,8 +24,8 @@ from stretto.ir.passes.generate_schedule import GenerateSchedule
 from stretto.ir.passes.materialize_schedule import MaterializeSchedule
 from stretto.ir.programs import read_programs, write_program
 from stretto.ir.telling import listening
-from stretto.materialize import MODES, Mode, Program, materialize
-from stretto.simulate import Simulation, simulate_program
+from stretto.materialization import MODES, Mode, Program, materialize
+from stretto.simulation import Simulation, simulate_program
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 KERNELS = ("four_op", "gemm", "attention_forward", "attention_backward")

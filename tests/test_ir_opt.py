@@ -45,7 +45,7 @@ from stretto.ir.telling import Remark
 from stretto.ir.universe import STRETTO
 from stretto.solution import ScheduleAnalysis
 from stretto.solve import IllegalScheduleError
-from stretto.verify import Violation
+from stretto.verification import Violation
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 PASSES = {**XDSL_UNIVERSE.all_passes, **STRETTO.all_passes}

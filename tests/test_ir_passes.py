@@ -29,7 +29,7 @@ from stretto.loop import Dependence, Loop, Op, Use
 from stretto.machine import Machine
 from stretto.solution import Placement, ScheduleAnalysis, limit
 from stretto.solve import prepare, schedule_prepared
-from stretto.verify import verify
+from stretto.verification import verify
 
 EXAMPLES = sorted((Path(__file__).resolve().parent.parent / "examples").glob("*.mlir"))
 

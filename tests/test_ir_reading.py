@@ -10,7 +10,6 @@ import pytest
 
 import stretto
 from documents import parse_loop
-from stretto.bounds import compute_bounds
 from stretto.ir import read_mlir
 from stretto.ir.diagnostics import MlirError
 from stretto.ir.loops import LoopsOfModule, positioned, read_loops
@@ -29,6 +28,7 @@ from stretto.loop import (
     Use,
     Value,
 )
+from stretto.lower_bounds import compute_bounds
 from stretto.machine import load_machine
 
 EXAMPLES = Path(__file__).parent.parent / "examples"

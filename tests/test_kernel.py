@@ -11,19 +11,19 @@ from hypothesis import strategies as st
 
 from generated import Problem as Generated
 from generated import problems
-from stretto.bounds import bounds_of
-from stretto.bounds.closure import closure
 from stretto.generate.kernel import DONE, FAILED, MORE, Compiled, Core, core_of
 from stretto.generate.kernel.sharing import shared_sets
 from stretto.generate.kernel.twin import Seats
 from stretto.generate.kernel.twin import Seats as Twin
 from stretto.generate.problem import Options, Problem, make_problem
 from stretto.loop import Constraint, Dependence, Facts, Loop, Op, Use
+from stretto.lower_bounds import bounds_of
+from stretto.lower_bounds.closure import closure
 from stretto.machine import Machine, Slot
 from stretto.problem.contract import contracted, idle
 from stretto.solution import Schedule
 from stretto.solution.views import analyse
-from stretto.verify import verify
+from stretto.verification import verify
 from tiny_loops import with_offsets
 
 needs_compiled = pytest.mark.skipif(Compiled is None, reason="nothing was compiled here")

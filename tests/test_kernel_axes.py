@@ -13,8 +13,8 @@ from stretto.kernel import Builder, Kernel, Location, Parameter, Region, Scalar,
 from stretto.kernel.axes import Axis, analyse
 from stretto.kernel.pipeline import lower
 from stretto.machine import load_machine
-from stretto.simulate.kernels.arrays import Array
-from stretto.simulate.kernels.evaluating import Evaluator
+from stretto.simulation.kernels.arrays import Array
+from stretto.simulation.kernels.evaluating import Evaluator
 
 EXAMPLES = Path(__file__).parents[1] / "examples" / "triton"
 

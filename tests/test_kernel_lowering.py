@@ -24,7 +24,7 @@ from stretto.kernel.lowering.branches import straightened
 from stretto.kernel.lowering.work_tiles import has_loop_inside
 from stretto.kernel.pipeline import lower
 from stretto.machine import load_machine, read_machine
-from stretto.materialize import MODES, Persistent
+from stretto.materialization import MODES, Persistent
 
 EXAMPLES = Path(__file__).parents[1] / "examples" / "triton"
 DUMPS = sorted(EXAMPLES.glob("*.ttir"))

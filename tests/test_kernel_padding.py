@@ -11,7 +11,7 @@ import cutile_cases
 import stretto
 from gluon_cases import near, shipped
 from stretto.compile.sources import kernels_of
-from stretto.emit.gluon.spelling import spelled
+from stretto.emission.gluon.spelling import spelled
 from stretto.frontends import read_input
 from stretto.kernel import Kernel, Operation, Value
 from stretto.kernel.building import Builder

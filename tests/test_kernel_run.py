@@ -14,7 +14,7 @@ from stretto.api.kernels import KernelMode, load_inputs
 from stretto.errors import StrettoError
 from stretto.machine import load_machine
 from stretto.resources.prepare import resolve
-from stretto.simulate.real import rounded
+from stretto.simulation.real import rounded
 
 EXAMPLES = Path(__file__).parents[1] / "examples" / "triton"
 MMA = "async.tcgen05_mma"

@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 
 import generated
 import stretto
-from stretto.bounds import compute_bounds
 from stretto.generate.ladder import Attempt, refusal_for
 from stretto.generate.ladder.climb import climb, resumed
 from stretto.generate.problem import RUNGS, Options, Problem, make_problem
 from stretto.generate.seating.partial import Partial
 from stretto.loop import Access, Constraint, Dependence, Facts, Loop, Op, Storage, Use
+from stretto.lower_bounds import compute_bounds
 from stretto.machine import Budget, Machine, Slot
 from stretto.solution import Refusal, Schedule
 from stretto.solution.views import analyse
-from stretto.verify import verify
+from stretto.verification import verify
 
 MACHINE = Machine(
     "m",

@@ -30,7 +30,7 @@ import stretto.triton
 from fake_gpu import Tensor, emulated_load
 from fake_triton import Backend, FakeJit
 from stretto import caching
-from stretto.emit import Emitted
+from stretto.emission import Emitted
 from stretto.errors import StrettoError
 from stretto.frontends.triton import read_ttir
 from stretto.kernel.lowering.conflicts import written
@@ -39,7 +39,7 @@ from stretto.launching.compiling import Compiled
 from stretto.launching.loading import Tensor as HeldTensor
 from stretto.launching.loading import held, load
 from stretto.launching.storing import Store
-from stretto.predict.stock import Stock
+from stretto.prediction.stock import Stock
 
 ROOT = Path(__file__).parent.parent
 
@@ -87,7 +87,7 @@ def test_a_target_without_a_machine_is_refused_with_those_that_are() -> None:
 
 def test_a_launch_loads_nothing_that_emits() -> None:
     """What takes long to load is loaded by the process that makes kernels."""
-    heavy = ("xdsl", "numpy", "ortools", "stretto.emit", "stretto.ir", "stretto.predict")
+    heavy = ("xdsl", "numpy", "ortools", "stretto.emission", "stretto.ir", "stretto.prediction")
     script = f"import sys, stretto.triton; print([m for m in {heavy} if m in sys.modules])"
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     command = [sys.executable, "-c", script]

@@ -38,7 +38,7 @@ from stretto.report import on_machine
 from stretto.report.batch import COLUMNS, BatchSummary, scheduled, time_left
 from stretto.solution import Schedule
 from stretto.solution.views import analyse
-from stretto.verify import verify
+from stretto.verification import verify
 from test_ddg import nested
 
 EXAMPLES = Path(__file__).parent.parent / "examples"

@@ -12,8 +12,8 @@ from stretto import Loop, Machine, build
 from stretto.loop import Op, Use
 from stretto.machine import Slot, load_machine
 from stretto.machine.machine import Figure
-from stretto.materialize import BarrierError, MaterializeError, materialize
-from stretto.materialize.roster import assign, role_of
+from stretto.materialization import BarrierError, MaterializeError, materialize
+from stretto.materialization.roster import assign, role_of
 
 
 @pytest.mark.parametrize(

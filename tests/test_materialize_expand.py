@@ -18,7 +18,7 @@ from generated import Problem, problems
 from programs import placed, ready
 from stretto import build
 from stretto.loop import Use
-from stretto.materialize import (
+from stretto.materialization import (
     MODES,
     Instruction,
     Mode,
@@ -28,7 +28,7 @@ from stretto.materialize import (
     materialize,
     region_faults,
 )
-from stretto.materialize.program import (
+from stretto.materialization.program import (
     Advance,
     Commit,
     Issue,
@@ -37,7 +37,7 @@ from stretto.materialize.program import (
     Wait,
     Write,
 )
-from stretto.materialize.region import require_sound
+from stretto.materialization.region import require_sound
 
 
 def three_stages() -> Program:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from programs import ready
-from stretto.materialize import Persistent, ShapeError, materialize
+from stretto.materialization import Persistent, ShapeError, materialize
 
 GOOD = Persistent((512, 384), (128, 128), (2, 1), blocks=4)
 

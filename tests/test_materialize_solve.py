@@ -15,7 +15,7 @@ from programs import TINY, guarded, placed, ready, two_agents
 from stretto import build
 from stretto.loop import Access, Use
 from stretto.machine import Budget
-from stretto.materialize import (
+from stretto.materialization import (
     MODES,
     Consumer,
     MaterializeError,
@@ -25,9 +25,9 @@ from stretto.materialize import (
     Waiter,
     materialize,
 )
-from stretto.materialize.dataflow import Dataflow, Group
-from stretto.materialize.program import Acquire, Direct, Issue, Stored, Through
-from stretto.simulate import simulate
+from stretto.materialization.dataflow import Dataflow, Group
+from stretto.materialization.program import Acquire, Direct, Issue, Stored, Through
+from stretto.simulation import simulate
 
 
 def pipe(program: Program, name: str) -> Pipe:
@@ -295,22 +295,22 @@ def test_programs_are_frozen_picklable_and_always_the_same(mode: Mode) -> None:
 def test_materializing_loads_no_generator_and_simulating_no_numpy() -> None:
     """Materialization never searches: it cannot, for nothing that searches is there."""
     code = (
-        "import sys, stretto.materialize, stretto.simulate, stretto.report.simulation\n"
+        "import sys, stretto.materialization, stretto.simulation, stretto.report.simulation\n"
         "print(*sorted(sys.modules))"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = run.stdout.split()
-    assert "stretto.simulate.simulator" in loaded
+    assert "stretto.simulation.simulator" in loaded
     unwanted = ("stretto.generate", "stretto.exact", "stretto.solve", "numpy", "xdsl", "ortools")
     assert [name for name in loaded if name.startswith(unwanted)] == []
 
 
 def test_the_simulator_counts_for_itself() -> None:
     """It shares no arithmetic with what it checks."""
-    folder = resources.files("stretto.simulate")
+    folder = resources.files("stretto.simulation")
     for file in folder.iterdir():
         if file.name.endswith(".py"):
             text = file.read_text(encoding="utf-8")
             assert "schedule.views" not in text
-            assert "stretto.verify" not in text
-            assert "stretto.bounds" not in text
+            assert "stretto.verification" not in text
+            assert "stretto.lower_bounds" not in text

@@ -17,13 +17,13 @@ import pytest
 import stretto
 from stretto.compile.candidates import Emitter
 from stretto.compile.emitted import EmittedKernel
-from stretto.emit.gluon.tracing import traced
+from stretto.emission.gluon.tracing import traced
 from stretto.errors import StrettoError
 from stretto.machine import load_machine
-from stretto.predict.measured import predicted_clocks
-from stretto.predict.running import Subject
-from stretto.predict.score import scores_of
-from stretto.predict.whole import watch_whole
+from stretto.prediction.measured import predicted_clocks
+from stretto.prediction.running import Subject
+from stretto.prediction.score import scores_of
+from stretto.prediction.whole import watch_whole
 from stretto.program.traces import MARKS, RECORD, STEPS, size
 from test_cli import Run
 

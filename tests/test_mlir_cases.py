@@ -10,7 +10,7 @@ import stretto
 from stretto.ir import read_mlir
 from stretto.ir.loops.writer import print_module, write_loop
 from stretto.loop import Facts, Loop
-from stretto.materialize import MODES
+from stretto.materialization import MODES
 
 # Asynchronous pipelines -----------------------------------------------------------------------
 

@@ -16,8 +16,8 @@ import mutants_simulate
 import mutants_verify
 from mutants import MUTANTS, mutant
 from mutation import Case, Harness, Mutant
-from stretto.simulate import VIOLATION_NAMES
-from stretto.verify import RULES
+from stretto.simulation import VIOLATION_NAMES
+from stretto.verification import RULES
 
 EACH = pytest.mark.parametrize("mutant", MUTANTS, ids=[m.id for m in MUTANTS])
 HARNESSES = (

@@ -18,7 +18,7 @@ from stretto.ir.passes.generate_schedule import GenerateSchedule
 from stretto.ir.telling import PassError
 from stretto.limits import CYCLES
 from stretto.machine import load_machine
-from stretto.verify import verify
+from stretto.verification import verify
 
 NEST = """
 !smem = !nv_tileas.smem_ref<64x64xf16>

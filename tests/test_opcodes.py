@@ -16,10 +16,10 @@ from stretto.ir.dialect import NvTileas, row_of
 from stretto.ir.parsing import parse_module
 from stretto.loop import Op, TileType
 from stretto.machine import load_machine, machine_names
-from stretto.materialize.roster import role_of
+from stretto.materialization.roster import role_of
 from stretto.ops.opcodes import ISSUERS, OPCODES, UNKNOWN, Issuer, opcode
 from stretto.ops.spaces import SPACES
-from stretto.simulate.real import FUNCTIONS, Array, Call
+from stretto.simulation.real import FUNCTIONS, Array, Call
 
 DIALECT = sorted(op.name.removeprefix("nv_tileas.") for op in NvTileas.operations)
 
@@ -234,7 +234,10 @@ NAMING = {
         "async.tma_gather",
         "pointer.load",
     },
-    "simulate/kernels/evaluating.py": {"pointer.load", "pointer.atomic_cas"},  # of two in a method
+    "simulation/kernels/evaluating.py": {
+        "pointer.load",
+        "pointer.atomic_cas",
+    },  # of two in a method
     "ir/programs/work_tiles.py": {"arith.extsi"},  # how an index is widened
     "launching/reporting.py": {"smem"},  # a key of the report
     "program/clocks/agents.py": {"arith.trunci"},  # a number that is the same in fewer bits
@@ -247,7 +250,7 @@ NAMING = {
         "arith.subf",
         "math.fma",
     },
-    "predict/touching.py": {"pointer.load", "pointer.store"},  # what threads touch
+    "prediction/touching.py": {"pointer.load", "pointer.store"},  # what threads touch
     "program/builder/trips.py": {"arith.addi"},  # an end that is its beginning and some more
     "machine/calibrating.py": {"smem"},  # how a microbenchmark stores
     "many/sweep.py": {"smem", "tmem"},  # figures of a row
@@ -255,7 +258,7 @@ NAMING = {
     "report/sweep.py": {"smem", "tmem", "register"},  # figures of a row, a unit
     "kernel/partition.py": {"arith.addi"},  # where the rows of a replica begin
     "ir/dialect/types.py": {"smem", "tmem"},  # what operations ask of one space
-    "materialize/origins.py": {"register"},  # a kind of view
+    "materialization/origins.py": {"register"},  # a kind of view
     "exact/objectives/registers.py": {"register"},  # a unit
     "exact/relax.py": {"register"},  # a unit
     "report/schedule.py": {"register"},  # a unit

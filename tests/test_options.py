@@ -29,7 +29,7 @@ from stretto.solution import ScheduleAnalysis
 from stretto.solution.json import parse_schedules
 from stretto.solve import IllegalScheduleError
 from stretto.solve.scheduling import lifted
-from stretto.verify import Violation, verify
+from stretto.verification import Violation, verify
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 CASES = Path(__file__).parent / "cases"

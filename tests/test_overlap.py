@@ -11,7 +11,7 @@ from stretto.compile.candidates import Emitter
 from stretto.compile.choice import chosen
 from stretto.compile.sources import kernels_of
 from stretto.compile.versions import Versions
-from stretto.emit import Emitted
+from stretto.emission import Emitted
 from stretto.errors import StrettoError
 from stretto.launching.asked import Asked
 from stretto.launching.compiling import Compiled

@@ -26,7 +26,7 @@ from stretto.loop.pins import parse_pin, with_pins
 from stretto.machine import Machine, Slot
 from stretto.solution import Schedule
 from stretto.solution.views import analyse
-from stretto.verify import verify
+from stretto.verification import verify
 from tiny_loops import tiny_problem
 
 EXAMPLES = Path(__file__).parent.parent / "examples"

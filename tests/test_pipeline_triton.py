@@ -24,7 +24,7 @@ import pytest
 
 import stretto.triton
 from fake_gpu import FakeGpu, Tensor
-from stretto.emit import Emitted
+from stretto.emission import Emitted
 from stretto.errors import StrettoError
 from stretto.launching import PipelineWarning, makers
 from stretto.launching.compiling import Compiled, compile_emitted

@@ -18,9 +18,9 @@ from stretto.compile.emitted import EmittedKernel
 from stretto.errors import StrettoError
 from stretto.kernel import Operation
 from stretto.machine import load_machine
-from stretto.predict import copying, engine
-from stretto.predict.engine import Ring
-from stretto.predict.instructions import (
+from stretto.prediction import copying, engine
+from stretto.prediction.engine import Ring
+from stretto.prediction.instructions import (
     Arrive,
     Copy,
     Costs,
@@ -34,10 +34,10 @@ from stretto.predict.instructions import (
     Work,
     both,
 )
-from stretto.predict.prediction import Prediction
-from stretto.predict.running import StuckError, Subject
-from stretto.predict.timings import timings_of
-from stretto.predict.whole import predict_whole
+from stretto.prediction.prediction import Prediction
+from stretto.prediction.running import StuckError, Subject
+from stretto.prediction.timings import timings_of
+from stretto.prediction.whole import predict_whole
 from test_cli import Run
 
 EXAMPLES = Path(__file__).parents[1] / "examples/triton"

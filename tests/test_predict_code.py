@@ -14,19 +14,19 @@ from hypothesis import strategies as st
 
 import stretto
 from stretto.cli.main import main
-from stretto.emit import Emitted
+from stretto.emission import Emitted
 from stretto.kernel import Value
 from stretto.kernel.types import Scalar
 from stretto.launching.compiling import Compiled
 from stretto.machine import load_machine
-from stretto.predict.code.costs import CodeCosts, Kind, code_costs
-from stretto.predict.code.listing import Instruction, Listing, read_listing
-from stretto.predict.code.overwriting import overwritten
-from stretto.predict.code.pacing import paced
-from stretto.predict.code.steps import AgentCode, Issue, agents_in, issued, kind_of
-from stretto.predict.code.warps import Scheduler
-from stretto.predict.score import AgentScore, Beat, LoopScore, loops_in, scores_of
-from stretto.predict.timings import timings_of
+from stretto.prediction.code.costs import CodeCosts, Kind, code_costs
+from stretto.prediction.code.listing import Instruction, Listing, read_listing
+from stretto.prediction.code.overwriting import overwritten
+from stretto.prediction.code.pacing import paced
+from stretto.prediction.code.steps import AgentCode, Issue, agents_in, issued, kind_of
+from stretto.prediction.code.warps import Scheduler
+from stretto.prediction.score import AgentScore, Beat, LoopScore, loops_in, scores_of
+from stretto.prediction.timings import timings_of
 
 H200 = load_machine("h200")
 TEXT = """

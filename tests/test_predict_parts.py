@@ -16,16 +16,16 @@ from stretto.cli.main import main
 from stretto.compile.candidates import Emitter
 from stretto.compile.emitted import EmittedKernel
 from stretto.machine import load_machine
-from stretto.predict.blocks import LANES, Part, stretches
-from stretto.predict.copying import at_clock, loads, once, shared_rate, sources
-from stretto.predict.flow import product_of
-from stretto.predict.instructions import Product, Work, both
-from stretto.predict.numbers import Numbers
-from stretto.predict.prediction import LoopTime, Prediction
-from stretto.predict.running import Subject
-from stretto.predict.score import LoopScore, scores_of
-from stretto.predict.timings import timings_of
-from stretto.predict.whole import Watched, predict_whole, watch_whole
+from stretto.prediction.blocks import LANES, Part, stretches
+from stretto.prediction.copying import at_clock, loads, once, shared_rate, sources
+from stretto.prediction.flow import product_of
+from stretto.prediction.instructions import Product, Work, both
+from stretto.prediction.numbers import Numbers
+from stretto.prediction.prediction import LoopTime, Prediction
+from stretto.prediction.running import Subject
+from stretto.prediction.score import LoopScore, scores_of
+from stretto.prediction.timings import timings_of
+from stretto.prediction.whole import Watched, predict_whole, watch_whole
 from stretto.report import page
 from stretto.report.prediction import prediction_to_text, ranking_to_text
 

@@ -17,11 +17,11 @@ from typing import Any
 import pytest
 
 from stretto.machine import load_machine
-from stretto.predict import engine
-from stretto.predict.blocks import LANES, Part, stretches
-from stretto.predict.engine import Ring
-from stretto.predict.flow import mix, product_of
-from stretto.predict.instructions import (
+from stretto.prediction import engine
+from stretto.prediction.blocks import LANES, Part, stretches
+from stretto.prediction.engine import Ring
+from stretto.prediction.flow import mix, product_of
+from stretto.prediction.instructions import (
     Arrive,
     Delay,
     Full,
@@ -30,7 +30,7 @@ from stretto.predict.instructions import (
     Settle,
     Step,
 )
-from stretto.predict.timings import timings_of
+from stretto.prediction.timings import timings_of
 
 RESULTS = Path(__file__).parents[1] / "benchmarks/gpu/results/micro-h200-2026-11-16.jsonl"
 TIMINGS = timings_of(load_machine("h200"))

@@ -15,16 +15,16 @@ from stretto.api.emitting import emit
 from stretto.api.predicting import beside_stock, predict
 from stretto.cli.main import main
 from stretto.compile.emitted import EmittedKernel
-from stretto.emit import Emitted
+from stretto.emission import Emitted
 from stretto.errors import StrettoError
 from stretto.launching.compiling import Compiled
 from stretto.launching.gate import MARGIN, why_slower
 from stretto.machine import load_machine
 from stretto.machine.machine import Budget
-from stretto.predict.prediction import Prediction
-from stretto.predict.stock import Stock
-from stretto.predict.timings import timings_of
-from stretto.predict.whole import predict_stock, predict_whole
+from stretto.prediction.prediction import Prediction
+from stretto.prediction.stock import Stock
+from stretto.prediction.timings import timings_of
+from stretto.prediction.whole import predict_stock, predict_whole
 from test_predict_code import instruction, written
 
 H200 = load_machine("h200")

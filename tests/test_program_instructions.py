@@ -6,13 +6,13 @@ from typing import Any, get_args
 
 import pytest
 
-from stretto.emit.gluon.spelling import SPELLED
-from stretto.emit.gluon.statements import LINES
+from stretto.emission.gluon.spelling import SPELLED
+from stretto.emission.gluon.statements import LINES
 from stretto.program.clocks.agents import ACTS
 from stretto.program.expressions import Arithmetic, Expression, Given, Iteration, Name, number
 from stretto.program.instructions import Instruction
-from stretto.simulate.kernels.expressions import WAYS
-from stretto.simulate.kernels.programs import ValueRun
+from stretto.simulation.kernels.expressions import WAYS
+from stretto.simulation.kernels.programs import ValueRun
 
 CONTROL = {"For", "While", "If", "Step", "Pipelined", "Wait"}
 """Instructions with bodies, or that an agent may stop at."""

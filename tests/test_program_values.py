@@ -23,8 +23,8 @@ from stretto.program.clocks import FaultError
 from stretto.program.expressions import Combined
 from stretto.program.instructions import Wait
 from stretto.program.walk import expressions_in, walk
-from stretto.simulate.kernels import run_kernel
-from stretto.simulate.kernels.programs import run_program_of_kernel
+from stretto.simulation.kernels import run_kernel
+from stretto.simulation.kernels.programs import run_program_of_kernel
 from test_program_clocks import replaced
 
 CASES: dict[str, tuple[str, str, Callable[[], Case]]] = {

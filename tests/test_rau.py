@@ -10,10 +10,6 @@ import stretto
 from brute_force import legal_schedules
 from generated import Problem as Generated
 from generated import problems
-from stretto.bounds import compute_bounds
-from stretto.bounds.closure import closure
-from stretto.bounds.distances import earliest_starts
-from stretto.bounds.recurrence import recurrence_bound
 from stretto.generate.kernel import core_of
 from stretto.generate.kernel.twin import Seats as Twin
 from stretto.generate.kernel.twin import stretches
@@ -30,13 +26,17 @@ from stretto.generate.ladder.rings import (
 from stretto.generate.problem import Options, Problem, make_problem
 from stretto.generate.seating.partial import Partial
 from stretto.loop import Access, Facts, Loop, Op, Operand, Storage, Use, Value
+from stretto.lower_bounds import compute_bounds
+from stretto.lower_bounds.closure import closure
+from stretto.lower_bounds.distances import earliest_starts
+from stretto.lower_bounds.recurrence import recurrence_bound
 from stretto.machine import Budget, Machine, Slot
 from stretto.problem import apply
 from stretto.problem.paths import earliest, heights
 from stretto.resources import has_row_words
 from stretto.solution import Schedule
 from stretto.solution.views import analyse, storage_uses
-from stretto.verify import verify
+from stretto.verification import verify
 
 
 def compiled(generated: Generated, *, fuse: bool = False) -> Problem:

@@ -22,11 +22,11 @@ from stretto.ir.opt.__main__ import main
 from stretto.ir.parsing import parse_module
 from stretto.ir.passes.published import ORDER, STAGE, publish
 from stretto.loop import Loop
-from stretto.materialize import materialize
-from stretto.materialize.program import TRIVIAL
+from stretto.materialization import materialize
+from stretto.materialization.program import TRIVIAL
 from stretto.resources.prepare import prepare
-from stretto.simulate.simulator import simulate_program
-from stretto.verify import verify
+from stretto.simulation.simulator import simulate_program
+from stretto.verification import verify
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 

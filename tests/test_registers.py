@@ -31,7 +31,7 @@ from stretto.problem.registers import Registers
 from stretto.resources.prepare import prepare
 from stretto.solution import Schedule
 from stretto.solution.views import analyse
-from stretto.verify import verify
+from stretto.verification import verify
 from tiny_loops import tiny_agents
 
 DEEP = os.environ.get("STRETTO_HYPOTHESIS") == "deep"

@@ -20,7 +20,7 @@ from soundness import Outcome, examine
 from stretto.loop import Access, Loop, Op, Operand, Storage, Use, Value, check
 from stretto.solution import Schedule
 from stretto.solution.views import analyse
-from stretto.verify import verify
+from stretto.verification import verify
 
 DEEP = os.environ.get("STRETTO_HYPOTHESIS") == "deep"
 CHUNK = 20

@@ -35,7 +35,7 @@ from stretto.solution.json import (
     parse_schedules,
 )
 from stretto.solution.views import analyse
-from stretto.verify import verify
+from stretto.verification import verify
 
 _TEXT = (resources.files("stretto.solution") / "schedule.schema.json").read_text("utf-8")
 SCHEMA = cast("dict[str, Any]", json.loads(_TEXT))

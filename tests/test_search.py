@@ -16,10 +16,10 @@ import stretto
 from brute_force import optimum
 from generated import Problem, problems
 from stretto import LoopError, StrettoError, prepare
-from stretto.bounds import compute_bounds
 from stretto.exact import Event
+from stretto.lower_bounds import compute_bounds
 from stretto.solution import Refusal
-from stretto.verify import verify
+from stretto.verification import verify
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 

@@ -30,7 +30,7 @@ from stretto.machine import Budget, Machine, Pool, Slot
 from stretto.solution import Schedule
 from stretto.solution.views import analyse
 from stretto.solve import prepare
-from stretto.verify import verify
+from stretto.verification import verify
 
 MACHINE = Machine(
     "tiny",

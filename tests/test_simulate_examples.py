@@ -18,12 +18,12 @@ from stretto import build
 from stretto.loop import Demand, Facts, Use
 from stretto.machine import Machine, Pool, Slot
 from stretto.machine.choice import ASKED
-from stretto.materialize import MODES, Mode, materialize
+from stretto.materialization import MODES, Mode, materialize
 from stretto.ops.opcodes import opcode
 from stretto.report.simulation import SCHEMA, SimulationReport
-from stretto.simulate import VIOLATION_NAMES, Symbolic, run_sequential, simulate, simulate_program
-from stretto.simulate.outcome import Simulation
-from stretto.simulate.space import barriers
+from stretto.simulation import VIOLATION_NAMES, Symbolic, run_sequential, simulate, simulate_program
+from stretto.simulation.outcome import Simulation
+from stretto.simulation.space import barriers
 
 BOTH = pytest.mark.parametrize("mode", MODES)
 EXAMPLES = ["four_op", "gemm", "attention_forward", "attention_backward"]

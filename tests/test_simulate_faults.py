@@ -11,11 +11,11 @@ import faults
 from programs import Ready, guarded, placed, ready, two_agents
 from stretto import StrettoError, build
 from stretto.loop import Use
-from stretto.materialize import MODES, Instruction, Mode, Program, materialize, region_faults
-from stretto.materialize.program import Direct, Issue, LiveIn, Write
-from stretto.simulate import Simulation, simulate_program
-from stretto.simulate.needs import Told
-from stretto.simulate.signals import Barrier
+from stretto.materialization import MODES, Instruction, Mode, Program, materialize, region_faults
+from stretto.materialization.program import Direct, Issue, LiveIn, Write
+from stretto.simulation import Simulation, simulate_program
+from stretto.simulation.needs import Told
+from stretto.simulation.signals import Barrier
 
 BOTH = pytest.mark.parametrize("mode", MODES)
 

@@ -13,9 +13,9 @@ import faults
 import stretto
 from generated import Problem, problems
 from stretto.loop import Access, Loop, Op, Operand, Value, check
-from stretto.materialize import MODES, Mode, Program, materialize
-from stretto.simulate import Symbolic, run_sequential, simulate_program
-from stretto.simulate.execution import run_program
+from stretto.materialization import MODES, Mode, Program, materialize
+from stretto.simulation import Symbolic, run_sequential, simulate_program
+from stretto.simulation.execution import run_program
 from stretto.solution import ScheduleAnalysis
 
 AGENTS = ("tma", "mma", "simt")

@@ -10,9 +10,9 @@ import pytest
 
 from programs import ready
 from stretto import StrettoError
-from stretto.materialize import MODES, Mode
-from stretto.simulate import simulate
-from stretto.simulate.real import Array, Real, rounded
+from stretto.materialization import MODES, Mode
+from stretto.simulation import simulate
+from stretto.simulation.real import Array, Real, rounded
 
 BOTH = pytest.mark.parametrize("mode", MODES)
 STEPS = 9

@@ -16,9 +16,9 @@ from generated import Problem, problems
 from programs import placed
 from stretto import build
 from stretto.loop import Loop, Op, Operand, Storage, Use, Value
-from stretto.materialize import region_faults
-from stretto.materialize.program import Instruction, Stream
-from stretto.simulate.needs import Known, Requirement, Told, requirements
+from stretto.materialization import region_faults
+from stretto.materialization.program import Instruction, Stream
+from stretto.simulation.needs import Known, Requirement, Told, requirements
 
 LARGE = 2000
 SECONDS = 15.0

@@ -21,7 +21,7 @@ from stretto.solution import Schedule, ScheduleAnalysis
 from stretto.solution.views import analyse
 from stretto.solve import schedule_prepared
 from stretto.solve.starts import Places, starts_of
-from stretto.verify import verify
+from stretto.verification import verify
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 KERNELS = ("four_op", "gemm", "attention_forward", "attention_backward", "layernorm")

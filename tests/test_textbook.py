@@ -14,13 +14,13 @@ from ims_process import Flat, flat
 from ims_twin import run_twin
 from speed_loops import KINDS, loop_of
 from stretto import Loop, Machine
-from stretto.bounds import bounds_of
 from stretto.generate.kernel import DONE, Compiled, seats_for, whole_of
 from stretto.generate.kernel.twin import Seats as Twin
 from stretto.generate.ladder.rau import Refiner
 from stretto.generate.problem import LONG, Options, make_problem
 from stretto.generate.problem import Problem as Search
 from stretto.generate.seating.partial import Partial
+from stretto.lower_bounds import bounds_of
 from stretto.solution import Refusal
 
 SLOW = {("tile", 30, 1), ("random", 10, 0), ("scattered", 30, 0), ("scattered", 30, 1)}

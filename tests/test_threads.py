@@ -16,18 +16,18 @@ import stretto
 from stretto.api.predicting import KernelPrediction
 from stretto.compile.candidates import Emitter
 from stretto.compile.emitted import EmittedKernel
-from stretto.emit import Emitted
+from stretto.emission import Emitted
 from stretto.kernel import pipeline
 from stretto.kernel.tree import Lowered
 from stretto.launching.compiling import Compiled
 from stretto.machine import Machine, load_machine
-from stretto.predict import timeline
-from stretto.predict.memory import Curve, memory_of
-from stretto.predict.numbers import Numbers, arguments
-from stretto.predict.prediction import Prediction
-from stretto.predict.running import Subject
-from stretto.predict.touching import Access, accesses
-from stretto.predict.whole import predict_whole
+from stretto.prediction import timeline
+from stretto.prediction.memory import Curve, memory_of
+from stretto.prediction.numbers import Numbers, arguments
+from stretto.prediction.prediction import Prediction
+from stretto.prediction.running import Subject
+from stretto.prediction.touching import Access, accesses
+from stretto.prediction.whole import predict_whole
 
 EXAMPLES = Path(__file__).parents[1] / "examples/triton"
 ROWS, COLUMNS = 16384, 8192

@@ -26,7 +26,7 @@ from stretto.loop.json import dump_loop
 from stretto.loop.parts import TileType
 from stretto.machine import Machine, Slot
 from stretto.solution import ScheduleAnalysis
-from stretto.verify import verify
+from stretto.verification import verify
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 

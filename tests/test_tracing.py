@@ -13,7 +13,7 @@ from gluon_cases import Tensor
 from gluon_emulator import Emulator
 from stretto.api.emitting import emit
 from stretto.compile.emitted import EmitMode, EmittedKernel
-from stretto.predict.score import scores_of
+from stretto.prediction.score import scores_of
 from stretto.program.traces import MARKS, RECORD, STEPS, Tracing, size
 
 KERNEL = Path(__file__).parents[1] / "examples/triton/matmul_descriptors.ttir"

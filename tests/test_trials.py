@@ -25,7 +25,7 @@ from stretto.launching.events import DeviceError
 from stretto.launching.timing import OPEN
 from stretto.launching.trial import ENOUGH, LAUNCHES, Runner, Trial, decided
 from stretto.launching.verdicts import forget
-from stretto.predict.stock import Stock
+from stretto.prediction.stock import Stock
 from stretto.triton.failure import KernelFailedError
 from test_launching import TILES, Jit, Stub, matrices
 

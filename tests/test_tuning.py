@@ -24,10 +24,10 @@ from stretto.frontends.triton import read_ttir
 from stretto.kernel import Kernel
 from stretto.launching import Asked, PipelineWarning
 from stretto.launching.tuning import configurations, measured_of, ranked
-from stretto.predict.floor import floor_of
+from stretto.prediction.floor import floor_of
 from stretto.triton.reading import Specialization, Ttir
 from stretto.triton.specializing import Specialized
-from stretto.verify import verify as violations_of
+from stretto.verification import verify as violations_of
 from test_launching import ROOT, TTIR, Jit, Stub, check_product, matrices
 
 EXAMPLES = ROOT / "examples/triton"

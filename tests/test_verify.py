@@ -17,7 +17,7 @@ from stretto.machine import Budget, Machine
 from stretto.machine.machine import Agent
 from stretto.solution import Schedule
 from stretto.solution.views import analyse
-from stretto.verify import RULES, Violation, verify
+from stretto.verification import RULES, Violation, verify
 
 MOST = 2000
 """Legal schedules looked at; a problem with more is left alone, so that the set is complete."""

@@ -28,7 +28,7 @@ from stretto.machine import Budget, Machine, Pool, Slot
 from stretto.machine.machine import Agent
 from stretto.solution import Placement, Schedule, ScheduleAnalysis, SpaceUse, StorageUse, TableRow
 from stretto.solution.views import analyse
-from stretto.verify import RULES, Violation, verify
+from stretto.verification import RULES, Violation, verify
 
 MACHINE = Machine(
     "four",

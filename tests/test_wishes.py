@@ -23,7 +23,7 @@ from stretto.machine import Machine, Slot
 from stretto.solution import Schedule, ScheduleAnalysis
 from stretto.solution.views import analyse
 from stretto.solve.wishes import granted, wishes_of
-from stretto.verify import verify
+from stretto.verification import verify
 from tiny_loops import tiny_problem
 
 MACHINE = Machine("m", "", (Slot(1, "u", 1), Slot(2, "v", 1)))

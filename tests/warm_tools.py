@@ -23,7 +23,7 @@ from pkgutil import walk_packages
 from typing import NoReturn
 
 TOOLS = ("stretto-opt", "xdsl-opt", "filecheck")
-ROOMS = ("stretto.ir", "stretto.solve", "stretto.materialize", "stretto.simulate")
+ROOMS = ("stretto.ir", "stretto.solve", "stretto.materialization", "stretto.simulation")
 """What `stretto-opt` comes to load."""
 
 CLIENT = """#!{python} -IS

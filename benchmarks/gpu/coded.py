@@ -48,7 +48,7 @@ def listing(row):
 
     import triton
     from stretto.launching.compiling import disassembled
-    from stretto.predict.code.listing import read_listing
+    from stretto.prediction.code.listing import read_listing
 
     kernel, constants, options = micro.repeated({"tall": 1, **row})
     names = kernel.arg_names
@@ -63,8 +63,8 @@ def listing(row):
 
 def programs(row):
     """Loops of a program: those that multiply, and the others."""
-    from stretto.predict.code.costs import Kind
-    from stretto.predict.code.steps import issued
+    from stretto.prediction.code.costs import Kind
+    from stretto.prediction.code.steps import issued
 
     loops = [issued(loop) for loop in listing(row).loops() if len(loop) > 8]
     multiply = [loop for loop in loops if any(one.kind is Kind.PRODUCT for one in loop)]
@@ -91,8 +91,8 @@ def agents(row):
 
 def cycles(row, costs):
     """Of a trip, as schedulers issue it."""
-    from stretto.predict.code.steps import AgentCode
-    from stretto.predict.code.warps import Scheduler
+    from stretto.prediction.code.steps import AgentCode
+    from stretto.prediction.code.warps import Scheduler
 
     made = [AgentCode(str(n), groups, 0, code, ()) for n, (groups, code) in enumerate(agents(row))]
     ends = Scheduler(made, Always(), costs, float(row.get("late") or 100)).run(TRIPS)["0"]
@@ -120,7 +120,7 @@ def wanted(row):
 def main():
     """Tell how far off each kind is."""
     from stretto.machine import load_machine
-    from stretto.predict.code.costs import code_costs
+    from stretto.prediction.code.costs import code_costs
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("results", nargs="?", type=Path, default=RESULTS)

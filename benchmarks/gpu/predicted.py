@@ -51,7 +51,7 @@ def predicted(row, machine):
 
     from stretto.compile.candidates import Emitter
     from stretto.launching.compiling import compile_emitted
-    from stretto.predict.whole import predict_whole
+    from stretto.prediction.whole import predict_whole
 
     # A row's own `block` is what was measured of one.
     c = configurations()[row["name"]]

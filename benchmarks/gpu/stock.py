@@ -269,7 +269,7 @@ def compare(folder: Path, results: Path):
     """What was predicted beside what was measured, at the clock that was measured."""
     from stretto.errors import StrettoError
     from stretto.machine import load_machine
-    from stretto.predict.whole import predict_stock, predict_whole
+    from stretto.prediction.whole import predict_stock, predict_whole
 
     machine, rows = load_machine("h200"), []
     for row in json.loads(results.read_text("utf-8"))["kernels"]:

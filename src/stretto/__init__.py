@@ -15,11 +15,8 @@ Loops are given as they are, machines by name or by the path of a TOML file. The
 Names are loaded when first used, so that importing the package costs nothing.
 """
 
-import sys
-
 TYPE_CHECKING = False  # typing takes a while to load, and a command starts here
 if TYPE_CHECKING:
-    from types import ModuleType
     from typing import Any
 
     from stretto.api.bounding import BoundsResult, bounds
@@ -45,13 +42,11 @@ if TYPE_CHECKING:
     from stretto.many.batch import batch
     from stretto.many.bench import bench
     from stretto.many.sweep import sweep
-    from stretto.materialize import MaterializeError, Program
+    from stretto.materialization import MaterializeError, Program
     from stretto.report.comparison import Comparison
     from stretto.resources.prepare import Prepared, prepare
     from stretto.solution import Bounds, Schedule, ScheduleAnalysis
     from stretto.solve import IllegalScheduleError, StoppedError
-else:
-    ModuleType = type(sys)
 
 __version__ = "0.4.0.dev0"
 
@@ -79,7 +74,7 @@ _HOMES = {
     "stretto.many.batch": ("batch",),
     "stretto.many.bench": ("bench",),
     "stretto.many.sweep": ("sweep",),
-    "stretto.materialize": ("MaterializeError", "Program"),
+    "stretto.materialization": ("MaterializeError", "Program"),
     "stretto.report.comparison": ("Comparison",),
     "stretto.resources.prepare": ("Prepared", "prepare"),
     "stretto.solution": ("Bounds", "Schedule", "ScheduleAnalysis"),
@@ -159,18 +154,3 @@ def __getattr__(name: str) -> "Any":
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
-
-
-class _Package(ModuleType):
-    """A package whose functions may be called as its rooms are: `bounds`, `verify`, `simulate`.
-
-    When a room is loaded, Python binds it in the package under its name. That must not hide the
-    function: `from stretto.bounds import compute_bounds` is the way into a room.
-    """
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if name not in _HOME or not isinstance(value, ModuleType):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

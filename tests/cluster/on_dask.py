@@ -27,7 +27,7 @@ from stretto.loop.json import loop_to_json
 from stretto.many.executors import run_tasks
 from stretto.solution import Schedule
 from stretto.solution.views import analyse
-from stretto.verify import verify
+from stretto.verification import verify
 
 LOOPS = list(stretto.generate_loops(200, seed=5, ops=(5, 12)))
 

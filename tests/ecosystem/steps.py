@@ -25,7 +25,7 @@ from stretto.api.kernels import kernel_source
 from stretto.api.solving import schedule
 from stretto.compile.choice import NOTHING
 from stretto.compile.sources import kernels_of
-from stretto.emit import Emitted
+from stretto.emission import Emitted
 from stretto.errors import StrettoError
 from stretto.kernel import Kernel, Operation
 from stretto.launching.compiler import compiler_name

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stretto.program import KernelProgram
-from stretto.simulate.kernels import run_kernel
-from stretto.simulate.kernels.programs import run_program_of_kernel
+from stretto.simulation.kernels import run_kernel
+from stretto.simulation.kernels.programs import run_program_of_kernel
 
 LARGEST = 1 << 26
 """Elements of all arrays together; a launch of more is not run here."""

@@ -30,8 +30,8 @@ from typing import Any
 from stretto.api.emitting import emit
 from stretto.api.kernels import import_kernel
 from stretto.compile.emitted import EmitMode
-from stretto.emit import Emitted
-from stretto.emit.gluon.source import source
+from stretto.emission import Emitted
+from stretto.emission.gluon.source import source
 from stretto.ir.kernel_programs import kernel_program_text, read_kernel_program
 from stretto.machine import load_machine
 from stretto.ops.spaces import STAGING

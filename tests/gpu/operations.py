@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
-from stretto.emit.gluon.expressions import DTYPES, expression
+from stretto.emission.gluon.expressions import DTYPES, expression
 from stretto.kernel import Operation, Scalar, Value
 from stretto.ops.operations import OPERATIONS
 from stretto.ops.predicates import PREDICATES

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from stretto.frontends.cutile.translate import REFUSED as REFUSED_BY_CUTILE
+from stretto.frontends.cutile.translating import REFUSED as REFUSED_BY_CUTILE
 from stretto.frontends.tileir.rows import ROWS as TILEIR_ROWS
 from stretto.kernel.checking import RULES
 from stretto.machine import load_machine, machine_names
@@ -17,8 +17,8 @@ from stretto.ops.opcodes import OPCODES
 from stretto.ops.operations import BY_SYMBOL, OF_COST, OPERATIONS
 from stretto.ops.predicates import PREDICATES
 from stretto.ops.rows import NONE, Row, reason_of
-from stretto.simulate.kernels.evaluating import METHODS
-from stretto.simulate.values import function_named
+from stretto.simulation.kernels.evaluating import METHODS
+from stretto.simulation.values import function_named
 
 ROWS = list(OPERATIONS.values())
 ELEMENTWISE = [row for row in ROWS if row.elementwise]
@@ -97,8 +97,8 @@ arithmetic.ARITHMETIC = tuple(row for row in arithmetic.ARITHMETIC if row.name !
 from stretto.frontends.triton import read_ttir
 from stretto.machine import load_machine
 from stretto.ops.opcodes import OPCODES
-from stretto.emit.gluon import expressions
-from stretto.simulate import values
+from stretto.emission.gluon import expressions
+from stretto.simulation import values
 assert "math.sin" not in OPCODES
 assert "math.sin" not in load_machine("h200").opcodes
 try:

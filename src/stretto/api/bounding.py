@@ -10,10 +10,10 @@ from functools import cached_property
 from typing import ClassVar
 
 from stretto.api import Result, fields_of, for_each, made_ready
-from stretto.bounds import compute_bounds
-from stretto.bounds.remedies import Remedy, remedies, ties
 from stretto.kinds import checked
 from stretto.loop import Loop
+from stretto.lower_bounds import compute_bounds
+from stretto.lower_bounds.remedies import Remedy, remedies, ties
 from stretto.machine import Machine
 from stretto.report.bounds import SCHEMA, BoundsReport
 from stretto.resources.prepare import Prepared

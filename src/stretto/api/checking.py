@@ -26,8 +26,8 @@ from stretto.resources.prepare import Prepared
 from stretto.solution import SCHEMA, ScheduleAnalysis, counted
 from stretto.solution.json import parse_schedules, read_schedule
 from stretto.solve.given import GIVEN, analysed, require_legal
-from stretto.verify import Violation
-from stretto.verify import verify as violations_of
+from stretto.verification import Violation
+from stretto.verification import verify as violations_of
 
 
 @dataclass(frozen=True, repr=False)

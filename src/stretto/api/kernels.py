@@ -24,7 +24,7 @@ from stretto.kinds import checked
 from stretto.loop import texts
 from stretto.machine import Machine, load_machine
 from stretto.machine.choice import assumed, chosen_for_loop
-from stretto.materialize import Mode, materialize
+from stretto.materialization import Mode, materialize
 from stretto.report import as_json, assumption
 from stretto.resources.prepare import prepare
 from stretto.solution import counted
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from stretto.compile.emitted import EmittedKernel
     from stretto.ir.kernels.running import RunnableKernel
     from stretto.program.clocks import Covered
-    from stretto.simulate.outcome import Finding
-    from stretto.simulate.space import SpaceTaken
+    from stretto.simulation.outcome import Finding
+    from stretto.simulation.space import SpaceTaken
 
 KernelMode = Literal["sequential", "emitted"] | Mode
 """One step after the other, loops by their programs, or the program that `emit` prints."""
@@ -265,10 +265,10 @@ def simulate_kernel(
     if made:
         why = f"each loop runs by a program of its own, since there is none of the kernel: {made}"
         runnable = replace(runnable, notes=(*runnable.notes, why))
-    from stretto.simulate.kernels import Pipelined, run_kernel  # noqa: PLC0415 - loads NumPy
-    from stretto.simulate.outcome import Findings  # noqa: PLC0415 - likewise
-    from stretto.simulate.simulator import check_rings  # noqa: PLC0415
-    from stretto.simulate.space import space_taken  # noqa: PLC0415
+    from stretto.simulation.kernels import Pipelined, run_kernel  # noqa: PLC0415 - loads NumPy
+    from stretto.simulation.outcome import Findings  # noqa: PLC0415 - likewise
+    from stretto.simulation.simulator import check_rings  # noqa: PLC0415
+    from stretto.simulation.space import space_taken  # noqa: PLC0415
 
     plain = run_kernel(runnable.kernel, inputs, grid)
     name, shape = runnable.kernel.name, tuple(grid)
@@ -331,8 +331,8 @@ def _simulate_emitted(
     if inputs is None:
         run = EmittedRun(made.machine, agents, program.rings, covered, ())
         return KernelSimulation(name, mode, (), {}, None, {}, {}, (), notes, run)
-    from stretto.simulate.kernels import run_kernel  # noqa: PLC0415 - loads NumPy
-    from stretto.simulate.kernels.programs import run_program_of_kernel  # noqa: PLC0415
+    from stretto.simulation.kernels import run_kernel  # noqa: PLC0415 - loads NumPy
+    from stretto.simulation.kernels.programs import run_program_of_kernel  # noqa: PLC0415
 
     plain = run_kernel(program.kernel, inputs, grid)
     found = run_program_of_kernel(program, inputs, grid)

@@ -22,13 +22,13 @@ from stretto.ir import write_program
 from stretto.kinds import checked
 from stretto.loop import Loop, Note, texts
 from stretto.machine import Machine
-from stretto.materialize import Mode, Persistent, Program
-from stretto.materialize import materialize as program_of
+from stretto.materialization import Mode, Persistent, Program
+from stretto.materialization import materialize as program_of
 from stretto.report.simulation import SCHEMA, ProgramReport, SimulationReport, summary
 from stretto.resources.prepare import Prepared
-from stretto.simulate import Domain, Simulation, simulate_program
-from stretto.simulate import simulate as run
-from stretto.simulate.simulator import STEADY
+from stretto.simulation import Domain, Simulation, simulate_program
+from stretto.simulation import simulate as run
+from stretto.simulation.simulator import STEADY
 from stretto.solution import ScheduleAnalysis, counted
 from stretto.solve.given import GIVEN
 

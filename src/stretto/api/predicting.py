@@ -18,18 +18,18 @@ from stretto.api.solving import result_of, whole_document
 from stretto.compile.candidates import Emitter
 from stretto.compile.choice import Assemble, assembled, chosen, require, settled
 from stretto.compile.emitted import EmitMode, EmittedKernel
-from stretto.emit import EmitError
-from stretto.emit.gluon.tracing import traced
+from stretto.emission import EmitError
+from stretto.emission.gluon.tracing import traced
 from stretto.errors import StrettoError
 from stretto.kernel import Kernel, Operation
 from stretto.kinds import checked
 from stretto.machine import Machine, load_machine
-from stretto.predict.floor import floor_of
-from stretto.predict.measured import Measured, beside, read_trace
-from stretto.predict.numbers import Number
-from stretto.predict.prediction import Prediction
-from stretto.predict.stock import Stock
-from stretto.predict.whole import predict_stock, predict_whole, watch_whole
+from stretto.prediction.floor import floor_of
+from stretto.prediction.measured import Measured, beside, read_trace
+from stretto.prediction.numbers import Number
+from stretto.prediction.prediction import Prediction
+from stretto.prediction.stock import Stock
+from stretto.prediction.whole import predict_stock, predict_whole, watch_whole
 from stretto.report.measured import measured_to_json, measured_to_text, timeline_to_json
 from stretto.report.prediction import (
     Told,

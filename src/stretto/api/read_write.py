@@ -44,7 +44,7 @@ from stretto.resources.prepare import Prepared, prepare
 
 if TYPE_CHECKING:
     from stretto.kernel import Kernel
-    from stretto.materialize import Program
+    from stretto.materialization import Program
 
 
 def path_of(given: object, wanted: str) -> str:
@@ -159,7 +159,7 @@ def write(
     written whole or not at all.
     """
     if not isinstance(what, Loop | Result):
-        from stretto.materialize import Program  # noqa: PLC0415 - few are written
+        from stretto.materialization import Program  # noqa: PLC0415 - few are written
 
         if not isinstance(what, Program):  # pyright: ignore[reportUnnecessaryIsInstance] - whoever calls may have no types
             raise misgiven("a loop, a program or a result", what)

@@ -12,8 +12,8 @@ from stretto.errors import StrettoError
 if TYPE_CHECKING:
     from stretto.api.predicting import Given, KernelPrediction, KernelRanking
     from stretto.compile.choice import Assemble
-    from stretto.emit import Emitted
-    from stretto.predict.running import Assembled
+    from stretto.emission import Emitted
+    from stretto.prediction.running import Assembled
 
 
 def run(arguments: argparse.Namespace) -> Reply:

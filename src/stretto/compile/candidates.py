@@ -17,7 +17,7 @@ from stretto.compile.rooms import Rooms
 from stretto.compile.versions import Versions
 from stretto.compile.workers import GROUP_WARPS, MOST
 from stretto.deadline import NEVER, Deadline, OverdueError
-from stretto.emit import EmitError
+from stretto.emission import EmitError
 from stretto.errors import StrettoError
 from stretto.ir.kernels.running import RunnableKernel
 from stretto.kernel import Kernel

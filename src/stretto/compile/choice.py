@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from stretto.compile.emitted import EmittedKernel
-from stretto.emit import EmitError, Emitted
+from stretto.emission import EmitError, Emitted
 from stretto.machine import Machine
 from stretto.ops.spaces import STAGING
-from stretto.predict.running import Assembled
-from stretto.predict.whole import pace_of_threads
+from stretto.prediction.running import Assembled
+from stretto.prediction.whole import pace_of_threads
 
 Assemble = Callable[[Emitted], Assembled]
 """Compiles a kernel."""

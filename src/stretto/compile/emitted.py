@@ -8,12 +8,12 @@ from typing import Any, Literal
 
 from stretto.compile.overlap import Overlap, overlap_of
 from stretto.compile.scheduled import ScheduledLoop
-from stretto.emit import Emitted
+from stretto.emission import Emitted
 from stretto.kernel import Kernel
-from stretto.materialize import Program
+from stretto.materialization import Program
 from stretto.ops.spaces import STAGING
-from stretto.predict.running import Assembled, Subject
-from stretto.predict.whole import Pace
+from stretto.prediction.running import Assembled, Subject
+from stretto.prediction.whole import Pace
 from stretto.program.builder import Looped
 
 EmitMode = Literal["specialized", "unspecialized"]

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from stretto.compile.emitted import EmitMode, EmittedKernel
-from stretto.emit import Emitted
-from stretto.emit.gluon.source import source
+from stretto.emission import Emitted
+from stretto.emission.gluon.source import source
 from stretto.errors import DocumentError, StrettoError
 from stretto.files import STANDARD
 from stretto.frontends import holds_program, read_input

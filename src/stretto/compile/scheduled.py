@@ -20,7 +20,7 @@ from stretto.solve import schedule_prepared
 from stretto.solve.collecting import seldom
 from stretto.solve.given import analysed, require_legal
 from stretto.solve.requested import requested
-from stretto.verify import verify
+from stretto.verification import verify
 
 ONCE = (RETRIES, TIES)
 """Left out of schedules: several numbers of stages are tried here, and the solver has its turn.

@@ -8,12 +8,12 @@ from stretto.compile.emitted import EmitMode, EmittedKernel
 from stretto.compile.loop_schedules import LoopSchedules
 from stretto.compile.rooms import Rooms, endless
 from stretto.compile.scheduled import ScheduledLoop, scheduled
-from stretto.emit import emit_gluon
+from stretto.emission import emit_gluon
 from stretto.generate import SERIAL
 from stretto.ir.kernels.running import RunnableKernel
 from stretto.kernel import Kernel
 from stretto.machine import Machine
-from stretto.materialize import materialize
+from stretto.materialization import materialize
 from stretto.ops.spaces import STAGING
 from stretto.program.builder import Looped, SharedMemoryError
 from stretto.program.traces import Tracing

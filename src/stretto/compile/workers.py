@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from stretto.compile.emitted import EmitMode
-from stretto.emit import EmitError
+from stretto.emission import EmitError
 from stretto.ir.kernels.running import RunnableKernel
 from stretto.kernel.lowering.held import GROUP_ROWS, groups_of
 from stretto.kernel.types import Buffer, Tile

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from stretto.bounds import bounds_of
 from stretto.deadline import NEVER, Deadline
 from stretto.loop import Dependence, Loop
 from stretto.loop.parts import cached_property
+from stretto.lower_bounds import bounds_of
 from stretto.machine import Machine
 from stretto.ops.spaces import SPACES
 from stretto.problem import Class, Compiled, Edge, Hold, Room, compile_loop

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from stretto.kernel.configuration import Configuration
     from stretto.loop import Loop, Note
     from stretto.machine import Machine
-    from stretto.materialize import Program
+    from stretto.materialization import Program
     from stretto.solution import ScheduleAnalysis
 
 _PARSING = "stretto.ir.parsing"

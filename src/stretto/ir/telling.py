@@ -42,7 +42,7 @@ from stretto.ir.parsing import Parsed
 from stretto.loop import LoopError, Note
 from stretto.machine import load_machine
 from stretto.solution import ScheduleAnalysis
-from stretto.verify import Violation
+from stretto.verification import Violation
 
 RemarkKind = Literal["Passed", "Missed", "Failure"]
 FORMATS = ("yaml", "json")

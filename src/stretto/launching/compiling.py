@@ -16,12 +16,12 @@ from importlib import import_module, util
 from pathlib import Path
 from typing import Any
 
-from stretto.emit import Emitted
-from stretto.emit.gluon.expressions import DTYPES
+from stretto.emission import Emitted
+from stretto.emission.gluon.expressions import DTYPES
 from stretto.launching.compiler import ARCHITECTURE, can_compile, own_ptxas
-from stretto.predict.code.listing import read_listing
-from stretto.predict.code.overwriting import overwritten
-from stretto.predict.stock import Stock
+from stretto.prediction.code.listing import read_listing
+from stretto.prediction.code.overwriting import overwritten
+from stretto.prediction.stock import Stock
 
 WARP = 32
 __all__ = [

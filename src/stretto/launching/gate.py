@@ -14,8 +14,8 @@ from typing import Any
 from stretto.compile.emitted import EmittedKernel
 from stretto.errors import StrettoError
 from stretto.machine import Machine
-from stretto.predict.stock import Stock
-from stretto.predict.whole import predict_stock, predict_whole
+from stretto.prediction.stock import Stock
+from stretto.prediction.whole import predict_stock, predict_whole
 
 MARGIN = 1.25
 """How many times as long ours must be predicted to take: of pairs that were measured on an H200

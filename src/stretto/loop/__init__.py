@@ -1,6 +1,6 @@
 """The problem: operations, values, storages and what they imply for one another."""
 
-from stretto.loop.check import check
+from stretto.loop.checking import check
 from stretto.loop.loop import Fault, Loop, LoopError, Note, Place, texts, topological_order
 from stretto.loop.parts import (
     DEPENDENCE_KINDS,

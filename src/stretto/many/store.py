@@ -35,7 +35,6 @@ from typing import Any, TypeVar
 
 from stretto.api import fields_of, with_pins_of
 from stretto.api.solving import ScheduleResult, schedule
-from stretto.bounds import compute_bounds
 from stretto.caching import UntrustedError, cache_folder, make_own, package_sum, seal
 from stretto.document import Cursor, parse_json
 from stretto.errors import StrettoError
@@ -44,13 +43,14 @@ from stretto.kinds import require
 from stretto.limits import ANSWER_BYTES, FILE_BYTES, ITERATION_CYCLES, STORE_BYTES
 from stretto.loop import texts
 from stretto.loop.json import loop_to_json
+from stretto.lower_bounds import compute_bounds
 from stretto.machine import Machine
 from stretto.machine.digest import digest
 from stretto.resources.prepare import Prepared
 from stretto.solution import ScheduleAnalysis
 from stretto.solution.json import analysis_to_json, read_schedule
 from stretto.solve.job import lower_bound
-from stretto.verify import verify
+from stretto.verification import verify
 
 T = TypeVar("T")
 

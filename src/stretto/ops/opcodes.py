@@ -50,9 +50,9 @@ class Opcode(NamedTuple):
     awaits: bool = False
     """Whether it waits for its first operand, made by hardware on its own: the same registers."""
     computes: str = ""
-    """Its function on real values, by its name in `simulate/real.py`; none if empty."""
+    """Its function on real values, by its name in `simulation/real.py`; none if empty."""
     value: str = ""
-    """The method of `simulate/kernels/evaluating.py` that carries it out; none if empty."""
+    """The method of `simulation/kernels/evaluating.py` that carries it out; none if empty."""
 
     @property
     def view(self) -> bool:

@@ -16,7 +16,7 @@ class Predicate(NamedTuple):
     name: str
     """As MLIR spells it."""
     numpy: str
-    """A function of `simulate/values.py` or of NumPy."""
+    """A function of `simulation/values.py` or of NumPy."""
     gluon: str
     """As in a row of an operation."""
     tileir: str

@@ -42,8 +42,8 @@ class Row(NamedTuple):
     """Those it must have."""
     regions: int = 0
     numpy: str = ""
-    """Its value: a function of `simulate/values.py` or of NumPy; of what is not computed element by
-    element, a method of `simulate/kernels/evaluating.py`."""
+    """Its value: a function of `simulation/values.py` or of NumPy; of what is not computed element
+    by element, a method of `simulation/kernels/evaluating.py`."""
     gluon: str = ""
     """Its expression: {0} an operand; {u0} without a sign, {f0} of 32 bits at least, {type} the
     result's element type, {bits} its width."""

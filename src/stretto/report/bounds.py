@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from stretto.bounds.remedies import Remedy
+from stretto.lower_bounds.remedies import Remedy
 from stretto.machine import Machine
 from stretto.machine.machine import CYCLES
 from stretto.report import NO_BREAK, Told, assumed_line, columns, notes, on_machine, wrapped

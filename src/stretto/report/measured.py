@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stretto.predict.measured import Compared, Measured
+from stretto.prediction.measured import Compared, Measured
 from stretto.report import columns, cut, wrapped
 
 SHOWN = 12

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stretto.predict.prediction import LoopTime, Prediction
+from stretto.prediction.prediction import LoopTime, Prediction
 from stretto.report import assumption, columns, cut, notes, wrapped
 from stretto.solution import counted
 

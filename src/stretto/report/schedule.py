@@ -43,7 +43,7 @@ from stretto.solution import (
 from stretto.solution.views import pool_loads, prediction, slot_loads
 
 if TYPE_CHECKING:
-    from stretto.bounds.remedies import Remedy
+    from stretto.lower_bounds.remedies import Remedy
 
 SHOWN = 5
 """Refusals that a failure shows unless asked for all."""
@@ -260,7 +260,7 @@ class Report:
 
     def advice(self) -> tuple[Remedy, ...]:
         """What would make it faster, the easiest first."""
-        from stretto.bounds.remedies import advice  # noqa: PLC0415 - where there is a schedule
+        from stretto.lower_bounds.remedies import advice  # noqa: PLC0415 - where there is a schedule
 
         return advice(self.resolved(), self.machine, self.analysis, self.options)
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from stretto.machine import Machine
-from stretto.materialize import Consumer, Program, Waiter
+from stretto.materialization import Consumer, Program, Waiter
 from stretto.report import (
     Told,
     as_json,
@@ -36,7 +36,7 @@ from stretto.report import (
 from stretto.solution import counted
 
 if TYPE_CHECKING:
-    from stretto.simulate import Simulation
+    from stretto.simulation import Simulation
 
 SCHEMA = "stretto.simulation/1"
 

@@ -12,7 +12,7 @@ from typing import Any
 from stretto.machine import Machine
 from stretto.report import assumption, notes, on_machine, wrapped
 from stretto.solution import ScheduleAnalysis, counted
-from stretto.verify import Violation
+from stretto.verification import Violation
 
 VERIFICATION = "stretto.verification/1"
 

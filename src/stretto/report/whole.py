@@ -13,9 +13,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from stretto.bounds.remedies import ties
 from stretto.errors import StrettoError
 from stretto.loop import Loop
+from stretto.lower_bounds.remedies import ties
 from stretto.machine import Machine
 from stretto.machine.digest import digest
 from stretto.ops.spaces import REGISTERS, SPACES
@@ -27,7 +27,7 @@ from stretto.solution.margins import Margin, margins, slack
 from stretto.solution.views import Load, pool_loads, prediction, profile, register_lives, slot_loads
 
 if TYPE_CHECKING:
-    from stretto.materialize import Program
+    from stretto.materialization import Program
     from stretto.report.schedule import Report
 
 
@@ -145,7 +145,7 @@ def _steps(
 
 def program_of(report: Report) -> Program | None:
     """The specialized program of the schedule; None where it cannot become one."""
-    from stretto.materialize import materialize  # noqa: PLC0415 - text asks for none
+    from stretto.materialization import materialize  # noqa: PLC0415 - text asks for none
 
     try:
         return materialize(report.resolved(), report.machine, report.analysis, "specialized")

@@ -22,7 +22,7 @@ from stretto.solution import Schedule, ScheduleAnalysis
 from stretto.solution.views import analyse
 from stretto.solve.job import IllegalScheduleError
 from stretto.solve.scheduling import Progress, StoppedError, schedule_prepared
-from stretto.verify import Violation, verify
+from stretto.verification import Violation, verify
 
 STORAGE_KINDS = ("memory", "anti", "output")
 """Dependences that a storage asks for."""

@@ -15,7 +15,7 @@ from stretto.resources.prepare import Prepared
 from stretto.resources.table import ConflictError
 from stretto.solution import LateTable, Schedule, ScheduleAnalysis, TableRow, counted
 from stretto.solution.views import analyse
-from stretto.verify import TRUSTED, verify
+from stretto.verification import TRUSTED, verify
 
 GIVEN = "the one given"
 

@@ -28,7 +28,7 @@ from stretto.solution import (
     TableRow,
 )
 from stretto.solution.views import analyse
-from stretto.verify import Violation, verify, verify_table
+from stretto.verification import Violation, verify, verify_table
 
 if TYPE_CHECKING:
     from stretto.generate.ladder.refusals import Stuck

@@ -18,20 +18,20 @@ from functools import cache
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from stretto.bounds import bounds_of
 from stretto.deadline import GRACE, LATEST, NEVER, OverdueError
 from stretto.errors import StrettoError
 from stretto.exact import II, Event, Limits, ProofOptions
 from stretto.generate import EXACT, GENERATORS, SERIAL, Selection, select, too_many_uses
 from stretto.generate.problem import EFFORTS, IMPROVE, PARTS, RETRIES, TIES, Options, for_search
 from stretto.loop import Note, Place
+from stretto.lower_bounds import bounds_of
 from stretto.machine.machine import REGISTER_BYTES, Machine
 from stretto.problem import compile_loop
 from stretto.problem.registers import Registers
 from stretto.resources.prepare import Prepared
 from stretto.solution import Refusal, ScheduleAnalysis, cause, spilling
 from stretto.solve.job import IllegalScheduleError, Job, known
-from stretto.verify import verify
+from stretto.verification import verify
 
 if TYPE_CHECKING:
     from stretto.generate.ladder.refusals import Stuck

@@ -20,13 +20,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from stretto.bounds import bounds_of
 from stretto.deadline import NEVER
 from stretto.errors import InfeasibleError, StrettoError
 from stretto.exact import ProofOptions
 from stretto.generate import COST_BASED
 from stretto.generate.problem import Options
 from stretto.loop import Constraint, Dependence, Fault, Loop, Op, topological_order
+from stretto.lower_bounds import bounds_of
 from stretto.problem import compile_loop
 from stretto.resources.prepare import Prepared
 from stretto.solution import Schedule, ScheduleAnalysis, no_schedule

@@ -34,7 +34,7 @@ from stretto.solution import Proof, ScheduleAnalysis
 from stretto.solution.views import analyse
 from stretto.solve.job import IllegalScheduleError, known
 from stretto.solve.scheduling import OVERDUE, STOPPED, StoppedError, schedule_prepared
-from stretto.verify import verify
+from stretto.verification import verify
 
 FAMILIES = ("same_depth", "structural")
 """The strongest first, as the reference lists them. Source: schedule generators."""

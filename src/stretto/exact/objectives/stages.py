@@ -26,7 +26,7 @@ def _value(_: Case, schedule: Schedule) -> int:
 
 
 def _floor(case: Case, ii: int) -> int:
-    from stretto.bounds.distances import earliest_starts
+    from stretto.lower_bounds.distances import earliest_starts
 
     return max(earliest_starts(case.loop, ii).values()) // ii + 1
 

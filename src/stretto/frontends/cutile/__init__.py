@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stretto.frontends.cutile.translate import translate
+from stretto.frontends.cutile.translating import translate
 from stretto.frontends.tileir import read_bytecode
 from stretto.kernel import Kernel, check_kernel
 

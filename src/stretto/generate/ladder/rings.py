@@ -21,8 +21,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-from stretto.bounds.recurrence import recurrence_bound
 from stretto.generate.problem import Problem
+from stretto.lower_bounds.recurrence import recurrence_bound
 from stretto.problem import Edge, Room
 from stretto.problem.paths import longest_from
 from stretto.resources.table import ReservationTable

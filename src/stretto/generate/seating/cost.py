@@ -13,7 +13,6 @@ from bisect import bisect_right, insort
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from stretto.bounds.distances import below_recurrence
 from stretto.generate.problem import COSTS, Problem
 from stretto.generate.seating.evaluators import (
     BankCaps,
@@ -25,6 +24,7 @@ from stretto.generate.seating.evaluators import (
     holds,
     pipe_slot,
 )
+from stretto.lower_bounds.distances import below_recurrence
 from stretto.machine import Machine
 from stretto.ops.spaces import REGISTERS
 from stretto.problem import Room, fused_vector

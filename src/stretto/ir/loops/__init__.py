@@ -34,7 +34,6 @@ from xdsl.dialects.func import FuncOp
 from xdsl.dialects.scf import ForOp, IfOp, ParallelOp, WhileOp
 from xdsl.ir import Block, Operation, SSAValue
 
-from stretto.bounds import compute_bounds
 from stretto.errors import StrettoError
 from stretto.ir.attributes import (
     CONSTRAINT,
@@ -59,6 +58,7 @@ from stretto.ir.loops.storages import Names
 from stretto.ir.parsing import Parsed
 from stretto.limits import CYCLES
 from stretto.loop import Demand, Fault, Loop, LoopError, Op, Use, check, topological_order
+from stretto.lower_bounds import compute_bounds
 from stretto.machine import Machine, load_machine, machine_beside
 from stretto.machine.choice import LOOPS
 from stretto.ops.spaces import GLOBAL, MEMORIES

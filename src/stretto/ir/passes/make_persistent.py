@@ -22,7 +22,7 @@ from xdsl.passes import ModulePass
 from stretto.ir.diagnostics import Diagnostic
 from stretto.ir.programs.work_tiles import UnpersistentError, construct, info_of
 from stretto.ir.telling import PassError, parsed_of, tell
-from stretto.materialize import Persistent
+from stretto.materialization import Persistent
 
 
 @dataclass(frozen=True)

@@ -33,10 +33,10 @@ from stretto.ir.telling import (
     tell_left_alone,
 )
 from stretto.machine import load_machine
-from stretto.materialize import MODES, Persistent, Program, materialize
+from stretto.materialization import MODES, Persistent, Program, materialize
 from stretto.resources.prepare import prepare
 from stretto.solution import ScheduleAnalysis, counted
-from stretto.verify import TRUSTED, Violation, verify
+from stretto.verification import TRUSTED, Violation, verify
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ from stretto.machine import Machine, load_machine, machine_beside
 from stretto.resources.prepare import prepare
 from stretto.solution import BOUND_NAMES, Placement, ScheduleAnalysis, TableRow
 from stretto.solution.json import row_to_json, table_row
-from stretto.verify import Violation
+from stretto.verification import Violation
 
 STAGE, ORDER, START = SCHEDULE + "stage", SCHEDULE + "order", SCHEDULE + "start"
 ON_OPS = (STAGE, ORDER, START)

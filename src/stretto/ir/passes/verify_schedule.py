@@ -22,7 +22,7 @@ from stretto.ir.telling import PassError, check_options, parsed_of, tell, tell_l
 from stretto.machine import load_machine
 from stretto.resources.prepare import prepare
 from stretto.solution import ScheduleAnalysis, counted
-from stretto.verify import verify
+from stretto.verification import verify
 
 
 @dataclass(frozen=True)

@@ -42,8 +42,8 @@ from stretto.ir.programs.sections import StreamReader, StreamWriter, kernels
 from stretto.ir.programs.work_tiles import persistent_around
 from stretto.loop import Loop
 from stretto.loop.json import SCHEMA, loop_to_json, read_loop
-from stretto.materialize import MODES, Agent, Mode, Program
-from stretto.materialize.program import Issue, Role
+from stretto.materialization import MODES, Agent, Mode, Program
+from stretto.materialization.program import Issue, Role
 
 _AGENTS = "nv_tile.program.agents"
 """Name and role of each agent, on the switch between them."""

@@ -28,7 +28,7 @@ from stretto.ir.dialect.types import IteratorType, MutexType, PipelineType, Toke
 from stretto.ir.parsing import Parsed
 from stretto.ir.programs.original import Counts
 from stretto.loop import Loop
-from stretto.materialize.program import (
+from stretto.materialization.program import (
     Consumer,
     Issue,
     Iterator,

@@ -39,7 +39,7 @@ from stretto.ir.programs.original import (
     with_operands,
 )
 from stretto.loop.json import loop_to_json
-from stretto.materialize.program import After, Issue, Position, RingAccess
+from stretto.materialization.program import After, Issue, Position, RingAccess
 from stretto.ops.spaces import MEMORIES
 
 

@@ -40,8 +40,8 @@ from stretto.ir.programs.original import (
     with_operands,
 )
 from stretto.loop import Op
-from stretto.materialize.origins import Origins, Seen
-from stretto.materialize.program import (
+from stretto.materialization.origins import Origins, Seen
+from stretto.materialization.program import (
     Alias,
     Direct,
     Issue,

@@ -33,7 +33,7 @@ from stretto.ir.programs.declarations import Writing, slot_of
 from stretto.ir.programs.issues import Issues, Outlets, place_of, read_issue
 from stretto.ir.programs.operands import Bundle, Sources
 from stretto.ir.programs.original import Section, Spot
-from stretto.materialize.program import (
+from stretto.materialization.program import (
     Acquire,
     Advance,
     After,

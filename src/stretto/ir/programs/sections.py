@@ -27,7 +27,7 @@ from stretto.ir.programs.declarations import Writing, to_attributes
 from stretto.ir.programs.operands import Sources
 from stretto.ir.programs.original import Section, Spot
 from stretto.ir.programs.pipe_ops import BundleReader, BundleWriter, Passage
-from stretto.materialize.program import Direct, Instruction, Issue, Stream
+from stretto.materialization.program import Direct, Instruction, Issue, Stream
 
 _SECTION, _STEP = "nv_tile.program.section", "nv_tile.program.step"
 """On the guards of the prologue and the epilogue, and on the kernel."""

@@ -41,7 +41,7 @@ from stretto.ir.dialect.pipelined import WorkTileInfoOp
 from stretto.ir.dialect.transfers import AllocTensorOp
 from stretto.ir.dialect.types import struct_members
 from stretto.ir.loops.flow import around, constant_of
-from stretto.materialize.persistent import Persistent
+from stretto.materialization.persistent import Persistent
 
 PersistentLoop = ForOp | WhileOp
 

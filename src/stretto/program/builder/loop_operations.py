@@ -10,7 +10,7 @@ from stretto.kernel.lowering.written import LOAD, STORE, TMA_LOAD, TMA_STORE
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer, Scalar, Tile
 from stretto.kernel.wiring import Accumulated, Outer, Taken
-from stretto.materialize.program import Direct, Issue, LiveIn, Path, Stored, Through
+from stretto.materialization.program import Direct, Issue, LiveIn, Path, Stored, Through
 from stretto.ops.opcodes import opcode
 from stretto.program.atomics import ATOMIC
 from stretto.program.builder.loop_view import Flight, LoopView, Way

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from stretto.kernel import Operation
 from stretto.kernel.tree import kind_of
-from stretto.materialize.program import Direct, Issue, Through
+from stretto.materialization.program import Direct, Issue, Through
 from stretto.ops.opcodes import opcode
 from stretto.program.builder.loop_operations import LoopOperations
 from stretto.program.builder.loop_view import Way

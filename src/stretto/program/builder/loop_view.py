@@ -10,7 +10,7 @@ from stretto.kernel import Value
 from stretto.kernel.lowering.written import TMA_STORE
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Pointer, Scalar
-from stretto.materialize.program import Issue, Path, Stream
+from stretto.materialization.program import Issue, Path, Stream
 from stretto.ops.opcodes import opcode
 from stretto.program.builder.agent import AgentBuilder
 from stretto.program.builder.plan import Looped

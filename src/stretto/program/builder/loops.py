@@ -26,7 +26,7 @@ from stretto.kernel import Operation, Value
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer, Pointer, Scalar, Tile, Token
 from stretto.kernel.wiring import Outer
-from stretto.materialize.program import Direct, Issue, LiveIn, Through
+from stretto.materialization.program import Direct, Issue, LiveIn, Through
 from stretto.ops.opcodes import opcode
 from stretto.program.builder.loop_steps import LoopSteps
 from stretto.program.builder.loop_view import STEP, Way

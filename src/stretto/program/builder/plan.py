@@ -21,7 +21,7 @@ from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer, Pointer, Tile, View
 from stretto.kernel.wiring import LoopWiring
 from stretto.machine import Machine
-from stretto.materialize import Program
+from stretto.materialization import Program
 from stretto.ops.opcodes import opcode
 from stretto.ops.spaces import SPACES, STAGING, TENSOR
 from stretto.program.builder.names import Names

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from stretto.kernel import Operation, Value
 from stretto.kernel.lowering.written import TMA_LOAD
 from stretto.kernel.types import Buffer
-from stretto.materialize import Program
-from stretto.materialize.program import Issue, Pipe
+from stretto.materialization import Program
+from stretto.materialization.program import Issue, Pipe
 from stretto.ops.spaces import STAGING
 from stretto.program.builder.sums import on_its_own
 from stretto.program.errors import ALONE, EmitError

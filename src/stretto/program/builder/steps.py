@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from stretto.materialize.program import Issue
+from stretto.materialization.program import Issue
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from stretto.kernel import Operation
 from stretto.kernel.lowering.written import TMA_LOAD, TMA_STORE
 from stretto.kernel.tree import kind_of
-from stretto.materialize import Program
+from stretto.materialization import Program
 from stretto.ops.opcodes import opcode
 from stretto.program.builder.sums import on_its_own
 from stretto.program.errors import EmitError

@@ -1,0 +1,104 @@
+"""A kernel's own numbers in one block: trip counts, coordinates, how many tiles it works on.
+
+    length = 4096, block (3, 0)    ──►   n = cdiv(length, 64) = 64,  rows 384 ...
+
+Whatever cannot be told from the arguments (a number that is loaded, say) is None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+
+from stretto.errors import StrettoError
+from stretto.kernel import Kernel, Operation, Value
+from stretto.kernel.tree import kind_of
+from stretto.kernel.types import Scalar
+from stretto.ops.opcodes import OPCODES
+from stretto.simulation.kernels.evaluating import Evaluator
+
+Grid = tuple[int, int, int]
+Number = int | float
+
+
+def arguments(kernel: Kernel, given: Mapping[str, Number | tuple[int, ...]]) -> dict[Value, Number]:
+    """Parameters by what they are given; a tensor's sizes and strides follow from its shape."""
+    by_name: dict[str, list[Value]] = {}
+    for parameter in kernel.parameters:
+        by_name.setdefault(parameter.name, []).append(parameter.value)
+    unknown = [name for name in given if name not in by_name]
+    if unknown:
+        known = ", ".join(by_name)
+        raise StrettoError(f"`{kernel.name}` has no parameter `{unknown[0]}`; it has {known}")
+    found: dict[Value, Number] = {}
+    for name, stated in given.items():
+        first, *rest = by_name[name]
+        if isinstance(stated, tuple):
+            strides = [prod(stated[n + 1 :]) for n in range(len(stated))]
+            sizes = [*stated, *strides]
+            if len(sizes) != len(rest):
+                told = f"`{name}` has {len(rest) // 2} dimensions"
+                raise StrettoError(f"{told}, and is given {len(stated)}")
+            found.update(zip(rest, sizes, strict=True))
+        elif isinstance(first.type, Scalar):
+            found[first] = stated
+        else:
+            raise StrettoError(f"`{name}` is a tensor: give its shape, as {name}=4096x128")
+    return found
+
+
+class Numbers:
+    """Numbers of one block."""
+
+    def __init__(
+        self,
+        maker: Mapping[Value, Operation],
+        given: Mapping[Value, Number],
+        grid: Grid,
+        block: Grid,
+    ) -> None:
+        self._maker = maker
+        self._known: dict[Value, Number | None] = dict(given)
+        self._evaluator = Evaluator(grid, block)
+
+    def bind(self, value: Value, number: Number | None) -> None:
+        """A loop's counter; what was computed with another is forgotten."""
+        stale = [v for v in self._known if v in self._maker]
+        for one in stale:
+            del self._known[one]
+        self._known[value] = number
+
+    def of(self, value: Value) -> Number | None:
+        """The number, if it can be told."""
+        if value in self._known:
+            return self._known[value]
+        found = self._computed(value)
+        self._known[value] = found
+        return found
+
+    def _computed(self, value: Value) -> Number | None:
+        made = self._maker.get(value)
+        if made is None or made.regions or not isinstance(value.type, Scalar):
+            return None
+        operands = [self.of(v) for v in made.operands]
+        if any(n is None for n in operands) or _touches_memory(made):
+            return None
+        try:
+            results = self._evaluator.apply(made, operands)
+        except (StrettoError, TypeError, ValueError, KeyError):
+            return None
+        number = results[made.results.index(value)]
+        return None if number is None else number.item() if hasattr(number, "item") else number
+
+    def trips(self, lower: Value | None, upper: Value | None, step: Value | None) -> int | None:
+        """How often a loop goes round."""
+        bounds = [None if v is None else self.of(v) for v in (lower, upper, step)]
+        if any(n is None for n in bounds):
+            return None
+        begin, end, by = (int(n) for n in bounds if n is not None)
+        return max(0, -(-(end - begin) // by)) if by > 0 else None
+
+
+def _touches_memory(made: Operation) -> bool:
+    row = OPCODES.get(kind_of(made))
+    return row is not None and row.memory
