@@ -8,8 +8,11 @@ from stretto.compile.emitted import EmitMode
 from stretto.emission import EmitError
 from stretto.ir.kernels.running import RunnableKernel
 from stretto.kernel.lowering.held import GROUP_ROWS, groups_of
-from stretto.kernel.types import Buffer, Tile
+from stretto.kernel.partition import ONE_CONSUMER
+from stretto.kernel.tree import kind_of
+from stretto.kernel.types import Buffer, Tile, shape_of
 from stretto.machine import Machine
+from stretto.ops.opcodes import opcode
 from stretto.program.builder import Worker
 from stretto.solution import counted
 
@@ -37,11 +40,12 @@ def workers_of(
     ]
     rows = [type.shape[0] for type in made if isinstance(type, Tile)]
     sums = [type.shape[1] for type in made if isinstance(type, Buffer)]
-    least = min(rows, default=GROUP_ROWS)
-    if least < GROUP_ROWS:
+    held = [op for op in ready.kernel.walk() if opcode(kind_of(op)).multiplies]
+    if held and len(agents) > 1:
+        least = min(shape_of(op.result.type)[-2] for op in held)
         told = f"{counted(len(agents), 'consumer')} would multiply {least} rows each"
-        raise EmitError(told, hint=f"a group of warps multiplies {GROUP_ROWS}: larger tiles")
-    groups = groups_of(least, alone=len(agents) == 1)
+        raise EmitError(told, held[0], f"a group of warps multiplies {GROUP_ROWS}: {ONE_CONSUMER}")
+    groups = groups_of(min(rows, default=GROUP_ROWS), alone=len(agents) == 1)
     if max(sums, default=0) > SUM_COLUMNS:
         groups = 2
     warps = groups * GROUP_WARPS

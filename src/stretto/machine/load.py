@@ -244,12 +244,23 @@ def _product(name: str, row: Cursor) -> Product:
             raise cursor.fail("is empty", "expected one memory space or more")
         return found
 
+    def types(cursor: Cursor) -> tuple[str, str, str]:
+        words = cursor.text().split()
+        if len(words) != 3:
+            raise cursor.fail(f'is "{cursor.value}"', "expected the types of two factors and a sum")
+        return words[0], words[1], words[2]
+
     return Product(
         name=name,
         opcode=row.get("opcode").text(),
         accumulator=space(row.get("accumulator")),
         a=spaces(row.get("a")),
         b=spaces(row.get("b")),
+        types=row.opt("types", lambda c: tuple(map(types, c.items())), ()),
+        rows=row.opt("rows", Cursor.positive, 1),
+        columns=row.opt("columns", Cursor.positive, 1),
+        depth=row.opt("depth", Cursor.positive, 1),
+        batches=row.opt("batches", Cursor.boolean, True),
         wait=row.opt("wait", Cursor.text, ""),
         in_step=row.opt("in_step", Cursor.boolean, False),
         held=row.opt("held", Cursor.natural, 0),

@@ -170,6 +170,16 @@ class Product:
     """The spaces it takes the left factor from; a tile in registers goes to the first."""
     b: tuple[str, ...]
     """Likewise the right factor."""
+    types: tuple[tuple[str, str, str], ...] = ()
+    """Elements of the left factor, the right one and the sum that it takes; empty: any."""
+    rows: int = 1
+    """Of what the rows of its left factor are a multiple."""
+    columns: int = 1
+    """Likewise the columns of its right factor."""
+    depth: int = 1
+    """Bits of what a row of its left factor is a multiple."""
+    batches: bool = True
+    """Whether it multiplies several pairs of matrices at a time."""
     wait: str = ""
     """The opcode that waits for it, where nobody else is told that it is done."""
     in_step: bool = False

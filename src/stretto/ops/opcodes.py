@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from stretto.ops.operations import OPERATIONS, REDUCTIONS
+from stretto.ops.products import DOT_FMA, MMA_SYNC
 from stretto.ops.rows import NONE, Row
 from stretto.ops.spaces import Space
 
@@ -49,6 +50,9 @@ class Opcode(NamedTuple):
     """Where it makes and fills a buffer that its type does not describe."""
     awaits: bool = False
     """Whether it waits for its first operand, made by hardware on its own: the same registers."""
+    multiplies: bool = False
+    """Whether it is a product that threads make in registers, done when the next operation begins;
+    what it adds to is its third operand, if it has one."""
     computes: str = ""
     """Its function on real values, by its name in `simulation/real.py`; none if empty."""
     value: str = ""
@@ -98,6 +102,8 @@ _ROWS: dict[str, Opcode] = {
     "async.wgmma": _PRODUCT,
     "async.tcgen05_mma": _PRODUCT,
     "async.dot": _PRODUCT,
+    MMA_SYNC: _COMPUTES._replace(multiplies=True, computes="product_sum"),
+    DOT_FMA: _COMPUTES._replace(multiplies=True, computes="product_sum"),
     "async.wgmma_wait": Opcode("mma", memory=False, awaits=True, computes="same", value="wait"),
     "async.tmem_copy": Opcode("mma", destination=1, value="moved"),
     # Between memories of the chip, by threads. `mma_copy` changes the layout of registers.

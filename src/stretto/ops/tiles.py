@@ -69,7 +69,7 @@ _MEMORY = (
     _row("tile.view_size", 1, 1, 1, "of a view's tensor along `axis`, in elements", "axis", types=NONE, numpy="view_size", gluon="- hand the size in as a parameter", tileir="get_tensor_shape", cost="integer", mlir="nv_tileas.view_size"),
 )
 _PRODUCTS = (
-    _row("tile.dot", 3, 3, 1, "a, b, accumulator: a × b + accumulator; a leading dimension is a batch", numpy="product", gluon="hopper.warpgroup_mma", ttir="tt.dot o , o , o f:, L A : T by T -> R", tileir="mmaf", cost="product", mlir="nv_tileas.async.wgmma nv_tileas.async.tcgen05_mma nv_tileas.async.dot"),
+    _row("tile.dot", 3, 3, 1, "a, b, accumulator: a × b + accumulator; a leading dimension is a batch", numpy="product", gluon="hopper.warpgroup_mma", ttir="tt.dot o , o , o f:, L A : T by T -> R", tileir="mmaf", cost="product", mlir="nv_tileas.async.wgmma nv_tileas.async.tcgen05_mma nv_tileas.async.dot nv_tileas.mma_sync nv_tileas.dot_fma"),
     _row("tile.reduce", 1, None, (1, None), "region: results so far, then elements; ends in tile.yield", "axis", numpy="combine", gluon="gl.reduce", ttir="tt.reduce by hand", tileir="reduce", cost="reduction", mlir="nv_tileas.reduce.with", regions=1),
     _row("tile.scan", 1, None, (1, None), "as reduce, all sums on the way; `reverse`", "axis", types="reduce", numpy="combine", gluon="gl.associative_scan", ttir="tt.scan by hand", tileir="scan", cost="reduction", mlir="nv_tileas.scan", regions=1),
     _row("tile.yield", 1, None, 0, "what two elements are together", types=NONE, gluon="return", ttir="tt.reduce.return * A : T", tileir="yield", mlir="nv_tileas.combined"),

@@ -18,8 +18,7 @@ from stretto.kernel import Kernel
 from stretto.kernel.types import Pointer, Scalar
 from stretto.program.expressions import Expression, Given
 from stretto.program.instructions import Instruction
-from stretto.program.layouts import Lanes, Rows
-from stretto.program.layouts import Product as ProductLayout
+from stretto.program.layouts import Named
 from stretto.program.traces import Mark, Tracing
 
 BarrierRole = Literal["full", "free", "turn"]
@@ -144,7 +143,7 @@ class KernelProgram:
     """Those that somebody uses."""
     agents: tuple[AgentProgram, ...]
     """The first is what the kernel's own warps do; the others are started beside it."""
-    layouts: tuple[ProductLayout | Rows | Lanes, ...]
+    layouts: tuple[Named, ...]
     """Those that have names, by which instructions mean them."""
     bytes: int
     """Shared memory in all."""

@@ -3,6 +3,8 @@
 Product(64, 4, 16)               as the tensor cores leave a sum of 64 columns
 Slice(1, Product(64, 4, 16))     one of its columns: a dimension less
 Factor(Product(64, 4, 16), 2)    the left factor of such a product, in registers
+WarpProduct((2, 2))              a sum of products of warps: two along its rows, two along columns
+Factor(WarpProduct((2, 2)), 2, 1)   the right factor of such
 Rows((64, 128), 4, 8)            in rows over all threads, eight elements at once
 Lanes(128, 64, 4)                as warps read it out of tensor memory
 """
@@ -15,6 +17,8 @@ from stretto.kernel.types import Scalar, Tile, Type
 
 THREADS = 32
 """Of a warp."""
+WARP_ROWS, WARP_COLUMNS = 16, 8
+"""Of a sum: what a warp makes at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,29 @@ class Product:
         """As Gluon writes it."""
         shape = [16, min(self.columns, 256), 256 // self.bits]
         return f"gl.NVMMADistributedLayout([3, 0], [{self.warps}, 1], {shape})"
+
+
+@dataclass(frozen=True, slots=True)
+class WarpProduct:
+    """Of the result of products of single warps."""
+
+    warps: tuple[int, ...]
+    """Along its rows, and along its columns, behind those along batches: warps that find nothing
+    left hold what others do."""
+
+    @property
+    def name(self) -> str:
+        """The constant that holds it."""
+        return f"mma_sync_{'x'.join(map(str, self.warps))}"
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def text(self) -> str:
+        """As Gluon writes it."""
+        shape = [1] * (len(self.warps) - 2) + [WARP_ROWS, WARP_COLUMNS]
+        return f"gl.NVMMADistributedLayout([2, 0], {list(self.warps)}, {shape})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,29 +177,36 @@ class Lanes:
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """Of the left factor of a product, in registers."""
+    """Of a factor of a product, in registers."""
 
-    product: Product
+    product: Product | WarpProduct | Rows
+    """How its sum lies; of threads that multiply and add, a thread has all of K."""
     width: int
-    """Elements of a register."""
+    """Elements of a register; 0 where threads multiply and add."""
+    side: int = 0
+    """Of the left factor; 1: of the right one."""
 
     def __str__(self) -> str:
-        return f"gl.DotOperandLayout(0, {self.product}, {self.width})"
+        return f"gl.DotOperandLayout({self.side}, {self.product}, {self.width})"
 
 
-Layout = Product | Rows | Lanes | Slice | Factor
+Named = Product | WarpProduct | Rows | Lanes
+"""Those that are no part of another, and have a constant of their own."""
+Layout = Named | Slice | Factor
 
 
-def root(layout: Layout) -> Product | Rows | Lanes:
+def root(layout: Layout) -> Named:
     """The layout that a slice is one of, or the product that a factor is of."""
-    while not isinstance(layout, Product | Rows | Lanes):
+    while not isinstance(layout, Product | WarpProduct | Rows | Lanes):
         layout = layout.parent if isinstance(layout, Slice) else layout.product
     return layout
 
 
-def factor(type: Type, layout: Layout) -> Factor:
-    """How a product of some layout takes its left factor from registers."""
+def factor(type: Type, layout: Layout, side: int = 0) -> Factor:
+    """How a product whose sum has some layout takes a factor from registers."""
     assert isinstance(type, Tile)
     assert isinstance(type.element, Scalar)
-    assert isinstance(layout, Product)
-    return Factor(layout, 32 // type.element.bits)
+    assert isinstance(layout, Product | WarpProduct | Rows)
+    # Of 64 bits, a register of the instruction is two of a thread.
+    width = 0 if isinstance(layout, Rows) else max(1, 32 // type.element.bits)
+    return Factor(layout, width, side)

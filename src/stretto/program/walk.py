@@ -17,10 +17,9 @@ from stretto.program.instructions import (
     Step,
     While,
 )
-from stretto.program.layouts import Blocked, Factor, Lanes, Product, Rows, Slice, root
+from stretto.program.layouts import Blocked, Layout, Named, root
 
-Layouts = Product | Rows | Lanes | Slice | Factor
-_LAYOUTS = get_args(Layouts)
+_LAYOUTS = get_args(Layout)
 _EXPRESSIONS = get_args(Expression)
 _INSTRUCTIONS = get_args(Instruction)
 _NODES = (*_EXPRESSIONS, *_INSTRUCTIONS, Slot, BarrierOperand)
@@ -63,7 +62,7 @@ def slots_in(body: Iterable[Instruction]) -> set[str]:
     return {node.memory for node in _nodes(tuple(body)) if isinstance(node, Slot)}
 
 
-def layouts_in(body: Iterable[Instruction]) -> set[Product | Rows | Lanes]:
+def layouts_in(body: Iterable[Instruction]) -> set[Named]:
     """All layouts that have names of their own."""
     return {root(node) for node in _nodes(tuple(body)) if isinstance(node, _LAYOUTS)}
 

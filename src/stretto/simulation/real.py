@@ -49,6 +49,13 @@ def _product(call: Call) -> Array:
     return product if call.accumulator is None else product + call.accumulator
 
 
+def _product_sum(call: Call) -> Array:
+    """In registers: what it adds to is an operand like the others."""
+    a, b, *total = call.operands
+    product = np.matmul(a, b)
+    return product + total[0] if total else product
+
+
 def _reduce(combine: Callable[..., Any]) -> Function:
     """Over the last axis."""
     return lambda call: np.asarray(combine(call.operands[0], axis=-1), dtype=np.float32)
@@ -79,6 +86,7 @@ FUNCTIONS: dict[str, Function] = {
     "greatest_of_row": _reduce(np.max),
     "load": lambda call: call.load(),
     "product": _product,
+    "product_sum": _product_sum,
     "reshape": _shaped,
     "same": lambda call: call.operands[0],
     "sum_of_row": _reduce(np.sum),

@@ -85,7 +85,8 @@ func.func @views(%s: !nv_tileas.smem_ref<16x64xf16>, %r: tensor<16xf32>, %x: f32
 
 // CHECK-LABEL: func.func @compute
 func.func @compute(%a: !nv_tileas.smem_ref<64x32xf16>, %b: !nv_tileas.smem_ref<32x16xf16>, %c: !nv_tileas.tmem_ref<64x16xf32>,
-                   %r: tensor<64x32xf16>, %x: tensor<64x16xf32>, %y: f32, %p: tensor<64x16xi1>) {
+                   %r: tensor<64x32xf16>, %s: tensor<32x16xf16>, %x: tensor<64x16xf32>, %y: f32,
+                   %p: tensor<64x16xi1>) {
   // CHECK: nv_tileas.async.wgmma %a, %b acc %c : !nv_tileas.smem_ref<64x32xf16>, !nv_tileas.smem_ref<32x16xf16> -> !nv_tileas.tmem_ref<64x16xf32>
   %w = nv_tileas.async.wgmma %a, %b acc %c : !nv_tileas.smem_ref<64x32xf16>, !nv_tileas.smem_ref<32x16xf16> -> !nv_tileas.tmem_ref<64x16xf32>
   // CHECK: %made, %done = nv_tileas.async.wgmma %a, %b : !nv_tileas.smem_ref<64x32xf16>, !nv_tileas.smem_ref<32x16xf16> -> tensor<64x16xf32>, !nv_tileas.token
@@ -98,6 +99,10 @@ func.func @compute(%a: !nv_tileas.smem_ref<64x32xf16>, %b: !nv_tileas.smem_ref<3
   %m, %t = nv_tileas.async.tcgen05_mma %a, %b into %c : !nv_tileas.smem_ref<64x32xf16>, !nv_tileas.smem_ref<32x16xf16> -> !nv_tileas.tmem_ref<64x16xf32>, !nv_tileas.token
   // CHECK: nv_tileas.async.dot %r, %b after %t : tensor<64x32xf16>, !nv_tileas.smem_ref<32x16xf16> -> tensor<64x16xf32>
   %d = nv_tileas.async.dot %r, %b after %t : tensor<64x32xf16>, !nv_tileas.smem_ref<32x16xf16> -> tensor<64x16xf32>
+  // CHECK: nv_tileas.mma_sync %r, %s acc %x : tensor<64x32xf16>, tensor<32x16xf16> -> tensor<64x16xf32>
+  %e = nv_tileas.mma_sync %r, %s acc %x : tensor<64x32xf16>, tensor<32x16xf16> -> tensor<64x16xf32>
+  // CHECK: nv_tileas.dot_fma %r, %s : tensor<64x32xf16>, tensor<32x16xf16> -> tensor<64x16xf32>
+  %f = nv_tileas.dot_fma %r, %s : tensor<64x32xf16>, tensor<32x16xf16> -> tensor<64x16xf32>
   // CHECK: nv_tileas.reduce.max %x axis 1 : tensor<64x16xf32> -> tensor<64xf32>
   %max = nv_tileas.reduce.max %x axis 1 : tensor<64x16xf32> -> tensor<64xf32>
   // CHECK: nv_tileas.reduce.sum %max axis 0 : tensor<64xf32> -> f32

@@ -10,6 +10,7 @@ from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Pointer, Scalar, Tile, Type, element_of
 from stretto.ops.operations import OPERATIONS
 from stretto.ops.predicates import PREDICATES
+from stretto.ops.products import GLUON as PRODUCTS
 from stretto.ops.reductions import GLUON
 from stretto.ops.rows import reason_of
 from stretto.program.errors import EmitError, unwritten
@@ -36,6 +37,7 @@ _EXPRESSIONS: dict[str, str] = {
         if "{" in row.gluon
     },
     **GLUON,
+    **PRODUCTS,
 }
 """By the opcode: what its row says."""
 
@@ -101,9 +103,10 @@ def expression(operation: Operation, operands: Sequence[str]) -> str:
 
 
 def modules_of(operation: Operation) -> tuple[str, ...]:
-    """Modules that its expression names, beside Gluon's own."""
+    """Modules and functions that its expression names, beside Gluon's own."""
     form = _EXPRESSIONS.get(kind_of(operation), "")
-    return tuple(name for name in ("libdevice", "tl") if f"{name}." in form)
+    modules = tuple(name for name in ("libdevice", "tl") if f"{name}." in form)
+    return (*modules, "mma_v2") if form.startswith("mma_v2(") else modules
 
 
 def _forms(operation: Operation, operands: Sequence[str], form: str) -> Iterator[tuple[str, str]]:
@@ -122,6 +125,9 @@ def _forms(operation: Operation, operands: Sequence[str], form: str) -> Iterator
         yield "bits", str(element.bits if element is not None else 0)
     if "{axis}" in form:
         yield "axis", str(operation.integer("axis"))
+    if "{precision}" in form:
+        element = element_of(operation.operands[0].type)
+        yield "precision", ', input_precision="tf32"' if element == Scalar("f32") else ""
     if "{pointee}" in form:
         yield "pointee", DTYPES[_pointee(operation)]
 

@@ -32,7 +32,7 @@ _HEAD = '''"""{title}"""
 
 {before}from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
-from triton.experimental.gluon.language.nvidia.{products}
+{beside}from triton.experimental.gluon.language.nvidia.{products}
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 {behind}
 # Two names that newer versions of Triton spell differently.
@@ -41,6 +41,7 @@ tma_store = getattr(tma, "async_store", None) or tma.async_copy_shared_to_global
 '''
 
 _TRITON = "from triton import language as tl\n"
+_MMA = "from triton.experimental.gluon.language.nvidia.ampere import mma_v2\n"
 _LIBDEVICE = "from triton.language.extra import libdevice\n"
 
 _NEXT = '''
@@ -213,6 +214,7 @@ def source(program: KernelProgram) -> str:
         title=program.title,
         products=_BLACKWELL if sums else _HOPPER,
         before=_TRITON if "tl" in modules else "",
+        beside=_MMA if "mma_v2" in modules else "",
         behind=_LIBDEVICE if "libdevice" in modules else "",
     )
     _text(lines, head)

@@ -53,6 +53,8 @@ _PADDING = {1: "zero", 2: "nan", "pad_zero": "zero", "pad_nan": "nan"}
 _AXES = {"x": 0, "y": 1, "z": 2}
 _HINTS = ("divisibility", "contiguity", "constancy")
 _LOOP = ("tt.num_stages", "tt.warp_specialize", "tt.flatten", "tt.loop_unroll_factor")
+IEEE = "ieee"
+"""How factors of 32 bits are multiplied where nothing is said of it: with all of their bits."""
 _TAILS = 64
 """How often blocks after a branch may be written out."""
 
@@ -437,10 +439,11 @@ class FunctionTranslator:
 
     def dot(self, raw: RawOperation) -> None:
         """A product."""
-        precision = raw.attributes.get("inputPrecision", "tf32")
-        said = {0: "tf32", 1: "tf32x3", 2: "ieee"}
-        word = said.get(precision, "tf32") if isinstance(precision, int) else precision
-        self._plain(raw, "tile.dot", precision=word)
+        precision = raw.attributes.get("inputPrecision", IEEE)  # what is left out is Triton's own
+        said = {0: "tf32", 1: "tf32x3", 2: IEEE}
+        word = said.get(precision, IEEE) if isinstance(precision, int) else precision
+        few = raw.attributes.get("maxNumImpreciseAcc", 0)
+        self._plain(raw, "tile.dot", precision=word, imprecise=few if isinstance(few, int) else 0)
 
     def reduce(self, raw: RawOperation) -> None:
         """A reduction or a scan, with what combines two elements."""

@@ -47,6 +47,7 @@ from stretto.ir.dialect.types import (
     same_shape,
     shape_of,
 )
+from stretto.ops.products import DOT_FMA, MMA_SYNC
 from stretto.ops.spaces import REGISTERS
 
 # As in `transfers.py`: of what is overridden, everything before it is overridden too.
@@ -76,20 +77,25 @@ class ProductOp(IRDLOperation):
         """a[m, k] × b[k, n] is [m, n], and it goes to one place."""
         if self.accumulator is not None and self.destination is not None:
             raise VerifyException(f"`{self.name}` has both `acc` and `into`; it fills one buffer")
-        a, b, c = shape_of(self.a.type), shape_of(self.b.type), shape_of(self.result.type)
-        if a is None or b is None or c is None:
-            return
-        told = f"`{self.name}` of {describe(self.a.type)} and {describe(self.b.type)}"
-        if len(a) < 2 or len(b) < 2:
-            raise VerifyException(f"{told}: both must have 2 dimensions")
-        if a[:-2] != b[:-2]:
-            raise VerifyException(f"{told}: they are not as many products")
-        if a[-1] != b[-2]:
-            raise VerifyException(f"{told}: {a[-1]} columns meet {b[-2]} rows")
-        wanted = (*a[:-1], b[-1])
-        if c != wanted:
-            made = "x".join(map(str, wanted))
-            raise VerifyException(f"{told} is {made}, not {describe(self.result.type)}")
+        verify_product(self, self.a, self.b, self.result)
+
+
+def verify_product(op: IRDLOperation, left: SSAValue, right: SSAValue, result: SSAValue) -> None:
+    """Refuse factors that do not go together, and a result that is not theirs."""
+    a, b, c = shape_of(left.type), shape_of(right.type), shape_of(result.type)
+    if a is None or b is None or c is None:
+        return
+    told = f"`{op.name}` of {describe(left.type)} and {describe(right.type)}"
+    if len(a) < 2 or len(b) < 2:
+        raise VerifyException(f"{told}: both must have 2 dimensions")
+    if a[:-2] != b[:-2]:
+        raise VerifyException(f"{told}: they are not as many products")
+    if a[-1] != b[-2]:
+        raise VerifyException(f"{told}: {a[-1]} columns meet {b[-2]} rows")
+    wanted = (*a[:-1], b[-1])
+    if c != wanted:
+        made = "x".join(map(str, wanted))
+        raise VerifyException(f"{told} is {made}, not {describe(result.type)}")
 
 
 @irdl_op_definition
@@ -114,6 +120,26 @@ class Tcgen05MmaOp(ProductOp):
     accumulator = opt_operand_def(T)
     destination = opt_operand_def(T)
     result = result_def(T)
+
+
+class RegisterProductOp(IRDLOperation):
+    """a[m, k] × b[k, n] + total, of registers and in registers."""
+
+    T: ClassVar = VarConstraint("T", REGISTER)
+
+    a = operand_def(REGISTER)
+    b = operand_def(REGISTER)
+    total = opt_operand_def(T)
+    result = result_def(T)
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    assembly_format = (
+        "$a `,` $b (`acc` $total^)? attr-dict `:` type($a) `,` type($b) `->` type($result)"
+    )
+
+    def verify_(self) -> None:
+        """Its factors go together, and make what it says."""
+        verify_product(self, self.a, self.b, self.result)
 
 
 @irdl_op_definition
@@ -346,6 +372,8 @@ OPERATIONS = (
     WgmmaOp,
     Tcgen05MmaOp,
     define(ProductOp, "async.dot", "A product whose factors may still be in registers."),
+    define(RegisterProductOp, MMA_SYNC, "A product by the tensor cores, a warp at a time."),
+    define(RegisterProductOp, DOT_FMA, "A product by multiplications and additions of threads."),
     WgmmaWaitOp,
     *REDUCTIONS,
     *ELEMENTWISE,

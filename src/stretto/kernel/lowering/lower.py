@@ -103,7 +103,7 @@ class _Lowering(ProductLowering):
         if operation.name in BY_TILES and isinstance(operation.result.type, Tile):
             name = operation.name
         said = operation.attributes
-        if self._waits and self._is_summed(operation):
+        if self._is_summed(operation):
             said = {**said, "facts": (("accumulates", True),)}
         made = self._out.add(
             operation.name if name is None else OURS + name,

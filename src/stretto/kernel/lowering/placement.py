@@ -10,6 +10,7 @@ from stretto.kernel.axes import analyse
 from stretto.kernel.building import Builder
 from stretto.kernel.errors import KernelError
 from stretto.kernel.lowering.homes import Homes
+from stretto.kernel.lowering.product_choice import Chosen
 from stretto.kernel.lowering.uses import Uses
 from stretto.kernel.lowering.written import ALLOCATE, OURS, PENDING, TOKEN
 from stretto.kernel.tree import Attribute, Kernel, Location, Operation, Value
@@ -43,6 +44,8 @@ class Placement:
         """Which agent has read a value out of memory: its registers are no other's."""
         self._held: set[Value] = set()
         """Left factors that are in registers before the loop of their products begins."""
+        self._chosen: dict[Operation, Chosen] = {}
+        """By `tile.dot`, the product that it becomes."""
         self._groups = 0
         """How many products wait in the step that issued them."""
         self._notes: list[tuple[Location, str]] = []
@@ -123,7 +126,7 @@ class Placement:
     @property
     def _waits(self) -> str:
         """The opcode that waits for a product, where one has to."""
-        return self._machine.products[0].wait if self._machine.products else ""
+        return next((one.wait for one in self._machine.products if one.wait), "")
 
     def _constant(self, value: Value) -> int | None:
         axis = self._axes.get(value)

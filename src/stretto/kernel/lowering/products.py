@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stretto.kernel.lowering.held import held_factors
+from stretto.kernel.lowering.held import REGISTER_BITS, held_factors
 from stretto.kernel.lowering.memory import MemoryLowering
-from stretto.kernel.lowering.written import COPY, OURS, PENDING
+from stretto.kernel.lowering.product_choice import Chosen, choose
+from stretto.kernel.lowering.written import COPY, OURS, PENDING, WIDE
 from stretto.kernel.tree import Attribute, Operation, Region, Value
-from stretto.kernel.types import Buffer, Scalar, Token, Type, element_of
+from stretto.kernel.types import Buffer, Scalar, Token, Type, element_of, like, shape_of
+from stretto.machine.machine import WARP
 from stretto.ops.spaces import REGISTERS, STAGING
 
+WARP_ROWS = 16
+"""That a warp multiplies at a time."""
 NARROW_BITS = 8
 """Of elements that no wait for a product keeps in registers."""
 
@@ -21,9 +25,14 @@ class ProductLowering(MemoryLowering):
     def _dot(self, operation: Operation) -> None:
         a, b, total = operation.operands
         result = operation.result
-        product = self._machine.products[0]
-        left = self._registers(a) if a in self._held else self._in(a, self._left_spaces(a))
-        right = self._in(b, product.b)
+        chosen = self._product_of(operation)
+        product = chosen.product
+        if chosen.held:
+            left, right = self._widened(a, chosen.left), self._widened(b, chosen.right)
+        else:
+            held = a in self._held
+            left = self._registers(a) if held else self._in(a, self._left_spaces(operation))
+            right = self._in(b, product.b)
         if product.accumulator == REGISTERS:
             self._sum_up(operation, left, right)
             return
@@ -46,14 +55,29 @@ class ProductLowering(MemoryLowering):
         made = self._product(result, (left, right, into), (1, 1, 1, 0, 0), into.type)
         self._settle(result, space, made, into)
 
-    def _left_spaces(self, value: Value) -> Sequence[str]:
-        """Where a left factor may be; a wait keeps no registers of 8 bits: those go elsewhere."""
-        spaces = self._machine.products[0].a
-        element = element_of(value.type)
+    def _product_of(self, operation: Operation) -> Chosen:
+        """The product that a `tile.dot` becomes."""
+        if operation not in self._chosen:
+            self._chosen[operation] = choose(operation, self._machine, self._uses.maker)
+        return self._chosen[operation]
+
+    def _widened(self, value: Value, element: str) -> Value:
+        """A factor in registers, of elements that have all of its numbers."""
+        held = self._registers(value)
+        wanted = like(held.type, Scalar(element))
+        if held.type == wanted:
+            return held
+        return self._out.op(WIDE, (held,), wanted, value.name and f"{value.name}_wide")
+
+    def _left_spaces(self, operation: Operation) -> Sequence[str]:
+        """Where the left factor of a product may be; a wait keeps no registers of 8 bits: those go
+        elsewhere."""
+        product = self._product_of(operation).product
+        element = element_of(operation.operands[0].type)
         narrow = isinstance(element, Scalar) and element.bits == NARROW_BITS
-        if not (self._waits and narrow):
-            return spaces
-        return tuple(space for space in spaces if space != REGISTERS) or spaces
+        if not (product.wait and narrow):
+            return product.a
+        return tuple(space for space in product.a if space != REGISTERS) or product.a
 
     def _sum_up(self, operation: Operation, left: Value, right: Value) -> None:
         """A product whose sum is in registers: there at once, or once it has been waited for.
@@ -67,23 +91,25 @@ class ProductLowering(MemoryLowering):
         if pending is not None and not self._alike(total, operation):
             pending = None
         held = () if self._is_zero(total) else (pending or self._registers(total),)
-        groups = (1, 1, len(held), 0, 0)
-        if not self._waits:
-            made = self._product(result, (left, right, *held), groups, result.type)
+        chosen = self._product_of(operation)
+        product = chosen.product
+        kind, name = OURS + product.opcode, result.name
+        groups = (1, 1, len(held)) if chosen.held else (1, 1, len(held), 0, 0)
+        if not product.wait:
+            made = self._out.op(kind, (left, right, *held), result.type, name, groups=groups)
             self._homes.in_registers(result, made)
             return
         freed = tuple(v for v in (left, right) if isinstance(v.type, Buffer))
-        kind, name = OURS + self._machine.products[0].opcode, result.name
         if self._goes_round(result):
             both = (result.type, Token())
             made, done = self._out.add(
                 kind, (left, right, *held), both, {"groups": groups}, names=(name, f"{name}_done")
             ).results
             self._homes.put(result, PENDING, made)
-            self._out.add(OURS + self._waits, (done, *freed), (), {"groups": (0, 1, len(freed))})
+            self._out.add(OURS + product.wait, (done, *freed), (), {"groups": (0, 1, len(freed))})
             return
         together: dict[str, Attribute] = {}
-        if self._machine.products[0].in_step:
+        if product.in_step:
             self._groups += 1
             together["gid"] = self._groups
         made = self._out.op(
@@ -119,11 +145,13 @@ class ProductLowering(MemoryLowering):
             made, argument = self._uses.maker.get(value), body.arguments[i + 1]
             if made is None or made.name != "tile.dot" or made not in body.operations:
                 continue
+            if not self._product_of(made).product.wait:
+                continue
             alone = self._uses.of(argument) == [made] and made.operands[2] is argument
             # A left factor from registers would be written anew while the product reads it.
             left = made.operands[0]
             shared = STAGING in self._homes.of(left) or self._loaded(left)
-            shared = shared or REGISTERS not in self._left_spaces(left)
+            shared = shared or REGISTERS not in self._left_spaces(made)
             if alone and shared and self._uses.of(value) == [body.terminator]:
                 found.add(i)
         return frozenset(found)
@@ -160,16 +188,30 @@ class ProductLowering(MemoryLowering):
         return isinstance(number, int | float) and number == 0
 
     def _is_summed(self, operation: Operation) -> bool:
-        """Whether threads write what a product adds to."""
+        """Whether threads write what a product that is waited for adds to."""
         return any(
-            user.name == "tile.dot" and user.operands[2] is result
+            user.name == "tile.dot"
+            and user.operands[2] is result
+            and self._product_of(user).product.wait
             for result in operation.results
             for user in self._uses.of(result)
         )
 
+    def _hold_of_warps(self, dots: Sequence[Operation]) -> None:
+        """Likewise of products of single warps, each of which has all of K of its rows."""
+        lefts = {op.operands[0]: op for op in dots if self._product_of(op).held}
+        outside = [value for value in lefts if STAGING in self._homes.of(value)]
+        taken = sum(_registers_of_warp(value.type) for value in outside)
+        if any(taken > self._product_of(lefts[value]).product.held for value in outside):
+            return
+        for value in outside:
+            self._registers(value)
+
     def _hold(self, body: Region) -> None:
         """Left factors that a loop's products are to have in registers, read before it begins."""
-        products = [op for op in body.operations if op.name == "tile.dot"]
+        dots = [op for op in body.operations if op.name == "tile.dot"]
+        self._hold_of_warps(dots)
+        products = [op for op in dots if self._product_of(op).product.wait]
         if not products or REGISTERS not in self._machine.products[0].a:
             return
         said = self._out.said
@@ -178,10 +220,17 @@ class ProductLowering(MemoryLowering):
             return STAGING in self._homes.of(value)
 
         for operation in held_factors(products, outside, self._machine.products[0].held):
-            if REGISTERS not in self._left_spaces(operation.operands[0]):
+            if REGISTERS not in self._left_spaces(operation):
                 continue
             agent = operation.attributes.get("agent")
             self._out.said = {} if agent is None else {"agent": agent}
             self._registers(operation.operands[0])
             self._held.add(operation.operands[0])
         self._out.said = said
+
+
+def _registers_of_warp(type: Type) -> int:
+    """Of a thread: the rows of a left factor that a warp multiplies at a time."""
+    element = element_of(type)
+    assert isinstance(element, Scalar)
+    return WARP_ROWS * shape_of(type)[-1] * element.bits // (WARP * REGISTER_BITS)

@@ -22,7 +22,16 @@ from stretto.kernel import Value
 from stretto.kernel.types import Pointer, Tile, Type
 from stretto.program.builder.layouts import VECTOR_BITS, Layouts
 from stretto.program.expressions import Converted, Expression, Permuted, Reshaped
-from stretto.program.layouts import Blocked, Factor, Layout, Product, Slice
+from stretto.program.layouts import (
+    WARP_COLUMNS,
+    Blocked,
+    Factor,
+    Layout,
+    Product,
+    Rows,
+    Slice,
+    WarpProduct,
+)
 
 POINTER_BITS = 64
 TURNED_BITS = 16
@@ -65,14 +74,51 @@ def holders(layout: Layout, shape: Sequence[int]) -> Holders:
         return holders(layout.parent, larger)  # an axis of one element has no bit
     if isinstance(layout, Product):
         return _spread(shape, _multiplied(2, layout.columns, layout.warps))
+    if isinstance(layout, WarpProduct):
+        return _spread(shape, _warps_multiplied(layout.warps))
     if isinstance(layout, Factor):
-        wide = 8 * layout.width
-        return _spread(shape, _multiplied(layout.width, wide, layout.product.warps))
+        return _factor(layout, shape)
     return _spread(shape, _blocked(layout.blocked))
 
 
-_Parts = list[tuple[int, int, int]]
-"""Which of registers, lanes and warps (0, 1, 2) comes next, along which axis, how often."""
+_Parts = list[tuple[int, int | None, int]]
+"""Which of registers, lanes and warps (0, 1, 2) comes next, along which axis, how often; along
+none: they hold the same."""
+
+
+def _factor(layout: Factor, shape: Sequence[int]) -> Holders:
+    """Who holds a factor: all of K is with each thread or warp that needs any of it."""
+    made, width, wide = layout.product, layout.width, 8 * layout.width
+    if isinstance(made, Product):
+        return _spread(shape, _multiplied(width, wide, made.warps))
+    parts: _Parts
+    if isinstance(made, Rows):
+        depth = 1 - layout.side
+        blocked = _blocked(made.blocked)
+        return _spread(shape, [(which, None if at == depth else at, n) for which, at, n in blocked])
+    *batch, rows, columns = made.warps
+    row, column = len(batch), len(batch) + 1
+    apart = [(2, axis, count) for axis, count in reversed(tuple(enumerate(batch)))]
+    if layout.side == 0:
+        parts = [*_instruction(width, wide, row), (2, None, columns), (2, row, rows)]
+    else:
+        parts = [(0, row, width), (1, row, 4), (1, column, 8), (0, row, 2)]
+        parts += [(2, column, columns), (2, None, rows)]
+    return _spread(shape, [*parts, *apart])
+
+
+def _warps_multiplied(warps: Sequence[int]) -> _Parts:
+    """As single warps hold a sum: those along columns are counted first."""
+    parts = _instruction(2, WARP_COLUMNS, len(warps) - 2)
+    return [*parts, *((2, axis, warps[axis]) for axis in reversed(range(len(warps))))]
+
+
+def _instruction(width: int, wide: int, row: int) -> _Parts:
+    """As a warp holds the rows and columns of one instruction; `row` is the axis of rows."""
+    return [
+        (0, row + 1, width), (1, row + 1, 4), (1, row, 8), (0, row, 2),
+        (0, row + 1, wide // (4 * width)),
+    ]  # fmt: skip
 
 
 def _multiplied(width: int, columns: int, warps: int) -> _Parts:
@@ -96,7 +142,10 @@ def _spread(shape: Sequence[int], parts: _Parts) -> Holders:
     taken = [0] * len(shape)
     found: tuple[list[int | None], ...] = ([], [], [])
 
-    def take(which: int, axis: int) -> None:
+    def take(which: int, axis: int | None) -> None:
+        if axis is None:
+            found[which].append(None)
+            return
         inside = taken[axis] < _log2(shape[axis])
         found[which].append(_first(shape, axis) + taken[axis] if inside else None)
         taken[axis] += 1

@@ -19,15 +19,19 @@ from stretto.kernel.lowering.written import LOAD
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Pointer, Tile, shape_of
 from stretto.ops.opcodes import opcode
+from stretto.ops.products import DOT_FMA
 from stretto.ops.spaces import SPACES, STAGING
 from stretto.program.builder.sums import SUM_READ
 from stretto.program.layouts import (
     THREADS,
+    WARP_ROWS,
     Lanes,
     Layout,
+    Named,
     Product,
     Rows,
     Slice,
+    WarpProduct,
     factor,
     root,
 )
@@ -64,7 +68,9 @@ class Layouts:
         along = _along(kernel, loads)
         for operation in operations:
             row = opcode(kind_of(operation))
-            if row.accumulator is not None and isinstance(operation.results[0].type, Tile):
+            if row.multiplies:
+                self._of[operation.result] = self._in_registers(operation)
+            elif row.accumulator is not None and isinstance(operation.results[0].type, Tile):
                 self._product(operation)
             elif kind_of(operation) == SUM_READ:
                 rows, columns = shape_of(operation.result.type)
@@ -94,7 +100,7 @@ class Layouts:
         """The layout of a tile in registers."""
         return self._of[value]
 
-    def roots(self) -> list[Product | Rows | Lanes]:
+    def roots(self) -> list[Named]:
         """Those that others are slices of, each once."""
         found = dict.fromkeys(root(layout) for layout in self._of.values())
         return sorted(found, key=lambda layout: layout.name)
@@ -105,26 +111,45 @@ class Layouts:
         bits = getattr(factor.type, "element").bits  # noqa: B009
         self._of[result] = Product(result.type.shape[1], self._warps, bits)
 
+    def _in_registers(self, operation: Operation) -> Layout:
+        """Of the sum of a product that threads make: warps along its rows first, since reductions
+        and further products go along them."""
+        type = operation.result.type
+        assert isinstance(type, Tile)
+        if kind_of(operation) == DOT_FMA:
+            return self.rows(type)
+        *batch, rows, _ = type.shape
+        apart: list[int] = []
+        left = self._warps
+        for size in (*batch, rows // WARP_ROWS):
+            apart.append(min(left, max(1, size)))
+            left //= apart[-1]
+        return WarpProduct((*apart, left))
+
     def _factors(self, operations: Sequence[Operation]) -> None:
-        """Tiles that are read out of shared memory as left factors only.
+        """Tiles that are read out of shared memory as factors only, of one side.
 
         Products of other widths hold them in the same registers, under another name.
         """
-        wanted: dict[Value, list[Layout | None]] = {
+        wanted: dict[Value, list[tuple[Layout, int] | None]] = {
             op.result: [] for op in operations if kind_of(op) == SPACES[STAGING].read
         }
         used = {value for op in operations for value in op.operands}
         for operation in operations:
             if operation.results and used.isdisjoint(operation.results):
                 continue  # a view of what is in registers too, where only the buffer is seen by it
-            multiplies = opcode(kind_of(operation)).accumulator is not None
+            row = opcode(kind_of(operation))
+            sides = 2 if row.multiplies else int(row.accumulator is not None)
             for n, value in enumerate(operation.operands):
                 if value in wanted:
-                    as_factor = multiplies and n == 0
-                    wanted[value].append(self._of.get(operation.results[0]) if as_factor else None)
-        for value, layouts in wanted.items():
-            if layouts and None not in layouts and isinstance(layout := layouts[0], Product):
-                self._of[value] = factor(value.type, layout)
+                    layout = self._of.get(operation.results[0]) if n < sides else None
+                    wanted[value].append(None if layout is None else (layout, n))
+        for value, uses in wanted.items():
+            if not uses or None in uses or len({use and use[1] for use in uses}) > 1:
+                continue
+            layout, side = uses[0] or (None, 0)
+            if isinstance(layout, Product | WarpProduct):
+                self._of[value] = factor(value.type, layout, side)
 
     def _vector(self, type: Tile) -> int:
         """Elements that a thread moves at once."""
@@ -244,7 +269,7 @@ def _alike(operation: Operation) -> Iterator[Sequence[Value]]:
             | "arith.constant"
         ):
             pass
-        case _ if opcode(kind).accumulator is not None:
+        case _ if opcode(kind).accumulator is not None or opcode(kind).multiplies:
             # The sum; factors have layouts of their own.
             yield (*operation.operands[2:], operation.results[0])
         case _ if kind == REDUCE:

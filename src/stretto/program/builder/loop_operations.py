@@ -151,6 +151,8 @@ class LoopOperations(LoopView):
     def _compute(self, way: Way, i: Issue, operation: Operation) -> None:
         a = self._a
         operands = [self._operand(way, i, n) for n in range(len(operation.operands))]
+        if opcode(kind_of(operation)).multiplies:
+            operands = [self._laid_out(operation, n, one) for n, one in enumerate(operands)]
         if is_together(operation):
             names = [self._variable(result) for result in operation.results]
             function = a.combiners.get(operation, "")
@@ -222,17 +224,42 @@ class LoopOperations(LoopView):
         alone = not way.pending and self._from_outside(i, 0) and not self._carries_a_factor(way)
         return first, (), first.name if alone and isinstance(first, Name) else ""
 
-    def _lay_out(self, product: Operation) -> None:
-        """The left factor as a product takes it, once: threads hand it over in shared memory."""
-        left, result = product.operands[0], product.results[0]
-        if isinstance(left.type, Tile) and isinstance(result.type, Tile) and not self._inside(left):
-            operand, wanted = self._outer(left), factor(left.type, self._a.layouts.of(result))
-            if operand.layout not in (None, wanted) and (left, wanted) not in self._factors:
-                called = operand.expression.name if isinstance(operand.expression, Name) else "left"
-                name = self._a.names.give(f"{called}_factor")
-                laid_out = in_layout(operand, wanted, left.type, self._a.layouts)
-                self._a.say(Assign((name,), (laid_out,)))
-                self._factors[left, wanted] = Name(name)
+    def _before_product(self, operation: Operation) -> None:
+        """What a product takes that no step changes: zeros to begin with, and factors."""
+        row = opcode(kind_of(operation))
+        if row.multiplies:
+            self._lay_out(operation, 0)
+            self._lay_out(operation, 1)
+        elif row.accumulator is not None:
+            result = operation.results[0]
+            if isinstance(result.type, Tile) and not operation.integers("groups")[2]:
+                self._a.zeros(result.type, self._a.layouts.of(result))
+            self._lay_out(operation, 0)
+
+    def _lay_out(self, product: Operation, side: int) -> None:
+        """A factor as a product takes it, once: threads hand it over in shared memory."""
+        value, result = product.operands[side], product.results[0]
+        if not isinstance(value.type, Tile) or not isinstance(result.type, Tile):
+            return
+        if self._inside(value):
+            return
+        operand, wanted = self._outer(value), factor(value.type, self._a.layouts.of(result), side)
+        if operand.layout in (None, wanted) or (value, wanted) in self._factors:
+            return
+        called = operand.expression.name if isinstance(operand.expression, Name) else "factor"
+        name = self._a.names.give(f"{called}_factor")
+        operand = whole(operand, product, side)
+        self._a.say(Assign((name,), (in_layout(operand, wanted, value.type, self._a.layouts),)))
+        self._factors[value, wanted] = Name(name)
+
+    def _laid_out(self, product: Operation, number: int, operand: Operand) -> Operand:
+        """An operand of a product that threads make: a factor from outside was laid out already."""
+        if number > 1 or operand.layout is None:
+            return operand
+        value, home = product.operands[number], self._a.layouts.of(product.result)
+        wanted = factor(value.type, home, number)
+        known = self._factors.get((value, wanted))
+        return operand if known is None else Operand(known, wanted)
 
     def _from_outside(self, i: Issue, number: int) -> bool:
         """Whether an operand is the same in all steps."""

@@ -159,11 +159,7 @@ class LoopBuilder(LoopSteps):
                     self._prepare(self._wiring.live_ins[source.path.origin])
                 elif isinstance(source, Through | Direct):
                     self._prepare_scalars(source.path.origin)
-            if opcode(kind_of(operation)).accumulator is not None:
-                result = operation.results[0]
-                if isinstance(result.type, Tile) and not operation.integers("groups")[2]:
-                    a.zeros(result.type, a.layouts.of(result))
-                self._lay_out(operation)
+            self._before_product(operation)
         self._n = a.names.give("n")
         # Triton fails on a branch that is never taken: a count that is known decides here.
         self._known = known_trips(self._loop.operation, a.plan.maker)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from stretto.kernel import Operation, Value
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Tile, Type, shape_of
+from stretto.ops.opcodes import opcode
 from stretto.ops.reductions import FOLDED
 from stretto.program.builder.exchange import Exchange
 from stretto.program.builder.layouts import ASSEMBLY, HISTOGRAM, JOIN, SCAN, SPLIT
@@ -28,7 +29,7 @@ from stretto.program.expressions import (
     Spread,
     Zeros,
 )
-from stretto.program.layouts import Layout, Rows, Slice
+from stretto.program.layouts import Layout, Rows, Slice, factor
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +181,8 @@ def computed(operation: Operation, operands: Sequence[Operand], layouts: Exchang
             _in_full(one, operation, n, layout, layouts) for n, one in enumerate(operands)
         )
         return Operand(Converted(Joined(first, second), layout), layout)
+    if opcode(kind).multiplies:
+        return _multiplied(operation, operands, layout, layouts)
     types = [value.type for value in operation.operands]
     laid_out = [
         in_layout(operand, layout, type, layouts)
@@ -192,6 +195,22 @@ def computed(operation: Operation, operands: Sequence[Operand], layouts: Exchang
     if not tiles:
         return Operand(Everywhere(made, result.type, layout), layout)
     return Operand(Arithmetic("+", Zeros(result.type, layout), made), layout)
+
+
+def _multiplied(
+    operation: Operation, operands: Sequence[Operand], layout: Layout, layouts: Exchange
+) -> Operand:
+    """A product that threads make: factors as they take them, and what they add to."""
+    type = operation.result.type
+    assert isinstance(type, Tile)
+    factors = [
+        _in_home(one, operation, side, layouts, factor(operation.operands[side].type, layout, side))
+        for side, one in enumerate(operands[:2])
+    ]
+    total: Expression = Zeros(type, layout)
+    if len(operands) > 2:
+        total = _in_home(operands[2], operation, 2, layouts, layout)
+    return Operand(Computed(operation, (*factors, total)), layout)
 
 
 def _histogram(operation: Operation, operands: Sequence[Operand], layouts: Exchange) -> Operand:

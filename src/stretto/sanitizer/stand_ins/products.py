@@ -171,7 +171,9 @@ def mma_v2(a: Any, b: Any, acc: Any, input_precision: Any = None, **_: Any) -> T
     return Tile(total.dtype.cast(made), total.dtype, total.layout)
 
 
-dot_fma = mma_v2
+def dot_fma(a: Any, b: Any, acc: Any, **_: Any) -> Tile:
+    """A product by multiplications and additions of threads: done before they go on."""
+    return mma_v2(a, b, acc)
 
 
 # Tensor memory ------------------------------------------------------------------------------------
