@@ -236,7 +236,7 @@ NAMING = {
         "async.tma_gather",
         "pointer.load",
     },
-    "simulation/kernels/evaluating.py": {
+    "simulation/kernels/evaluator.py": {
         "pointer.load",
         "pointer.atomic_cas",
     },  # of two in a method

@@ -17,7 +17,7 @@ from stretto.ops.opcodes import OPCODES
 from stretto.ops.operations import BY_SYMBOL, OF_COST, OPERATIONS
 from stretto.ops.predicates import PREDICATES
 from stretto.ops.rows import NONE, Row, reason_of
-from stretto.simulation.kernels.evaluating import METHODS
+from stretto.simulation.kernels.evaluator import METHODS
 from stretto.simulation.values import function_named
 
 ROWS = list(OPERATIONS.values())

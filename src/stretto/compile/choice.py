@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from stretto.compile.emitted import EmittedKernel
 from stretto.emission import EmitError, Emitted
 from stretto.machine import Machine
 from stretto.ops.spaces import STAGING
-from stretto.prediction.running import Assembled
-from stretto.prediction.whole import pace_of_threads
 
-Assemble = Callable[[Emitted], Assembled]
+if TYPE_CHECKING:
+    from stretto.prediction.running import Assembled
+
+Assemble = Callable[[Emitted], "Assembled"]
 """Compiles a kernel."""
 NEAR = 1.15
 """Of the best pace: up to which the assembler is asked for the registers of a kernel."""
@@ -111,6 +113,8 @@ def require(made: EmittedKernel, machine: Machine) -> Assembled:
 
 def paced(made: EmittedKernel, machine: Machine) -> EmittedKernel:
     """With what is predicted of it, where threads load: by its registers, once they are known."""
+    from stretto.prediction.kernel_time import pace_of_threads  # noqa: PLC0415 - for few kernels
+
     return replace(made, pace=pace_of_threads(made.subject, machine))
 
 

@@ -14,8 +14,8 @@ from typing import Any
 from stretto.compile.emitted import EmittedKernel
 from stretto.errors import StrettoError
 from stretto.machine import Machine
+from stretto.prediction.kernel_time import predict_kernel, predict_stock
 from stretto.prediction.stock import Stock
-from stretto.prediction.whole import predict_stock, predict_whole
 
 MARGIN = 1.25
 """How many times as long ours must be predicted to take: of pairs that were measured on an H200
@@ -37,7 +37,7 @@ def why_slower(
         if name in known and (type(value) in (int, float) or hasattr(value, "base"))
     }
     try:
-        ours = predict_whole(made.subject, machine, grid, numbers).seconds
+        ours = predict_kernel(made.subject, machine, grid, numbers).seconds
         theirs = predict_stock(made.subject, stock, machine, grid, numbers).seconds
     except StrettoError:
         return ""

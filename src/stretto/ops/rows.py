@@ -43,7 +43,7 @@ class Row(NamedTuple):
     regions: int = 0
     numpy: str = ""
     """Its value: a function of `simulation/values.py` or of NumPy; of what is not computed element
-    by element, a method of `simulation/kernels/evaluating.py`."""
+    by element, a method of `simulation/kernels/evaluator.py`."""
     gluon: str = ""
     """Its expression: {0} an operand; {u0} without a sign, {f0} of 32 bits at least, {type} the
     result's element type, {bits} its width."""

@@ -44,9 +44,9 @@ from stretto.program.instructions import (
 )
 from stretto.program.kernel_program import Barriers, SharedMemory, TensorMemory
 from stretto.simulation.kernels.arrays import Array, dtype_of, fitted
-from stretto.simulation.kernels.evaluating import Evaluator
+from stretto.simulation.kernels.evaluator import Evaluator
 from stretto.simulation.kernels.expressions import Values
-from stretto.simulation.kernels.interpreting import Inputs, bound_to, launched_grid, left_in
+from stretto.simulation.kernels.interpreter import Inputs, bound_to, launched_grid, left_in
 from stretto.simulation.kernels.memory import Address, Heap, TensorView, box
 
 NOTHING = Choices(0, 0, branch=True)

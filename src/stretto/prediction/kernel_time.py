@@ -61,7 +61,7 @@ COPIES_AND_ONE = 2
 Trips = tuple[int, ...]
 
 
-def predict_whole(
+def predict_kernel(
     subject: Subject,
     machine: Machine,
     grid: tuple[int, ...],
@@ -123,7 +123,7 @@ class Watched:
     costing: Costing
 
 
-def watch_whole(
+def watch_kernel(
     subject: Subject,
     machine: Machine,
     grid: tuple[int, ...],
