@@ -252,7 +252,6 @@ NAMING = {
         "arith.subf",
         "math.fma",
     },
-    "prediction/touching.py": {"pointer.load", "pointer.store"},  # what threads touch
     "program/builder/trips.py": {"arith.addi"},  # an end that is its beginning and some more
     "machine/calibrating.py": {"smem"},  # how a microbenchmark stores
     "many/sweep.py": {"smem", "tmem"},  # figures of a row

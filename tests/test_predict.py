@@ -397,6 +397,10 @@ def test_a_machine_without_timings_is_refused() -> None:
         stretto.predict(GEMM, bare, grid=(132,), arguments=SIZES, consumers=2, depth=4)
 
 
+def test_a_kernel_whose_threads_load_is_emitted_for_a_machine_without_timings() -> None:
+    assert "by Stretto for b200" in stretto.emit(EXAMPLES / "softmax.ttir", "b200").source
+
+
 @pytest.mark.parametrize(
     ("name", "values", "told"),
     [
