@@ -15,7 +15,6 @@ from stretto.compile.given import read_given
 from stretto.compile.loop_schedules import LoopSchedules
 from stretto.compile.rooms import Rooms
 from stretto.compile.versions import Versions
-from stretto.compile.workers import GROUP_WARPS, MOST
 from stretto.deadline import NEVER, Deadline, OverdueError
 from stretto.emission import EmitError
 from stretto.errors import StrettoError
@@ -164,8 +163,8 @@ class Emitter:
     def _require_registers(self) -> None:
         """That threads have registers for what a step of a loop loads; EmitError where they do not:
         nothing would overlap, and an assembler takes minutes to spill it."""
-        ready = self._rooms.lowered(1)
-        threads = WARP * (ready.kernel.warps or GROUP_WARPS)
+        ready, most = self._rooms.lowered(1), self.machine.known_limit("thread_registers")
+        threads = WARP * self._rooms.workers(1)[0].warps
         for loop in ready.loops:
             for op in loop.operation.walk():
                 type = op.results[0].type if op.results else None
@@ -173,10 +172,10 @@ class Emitter:
                     continue
                 assert isinstance(type.element, Scalar)
                 registers = type.elements * type.element.bits // (8 * REGISTER_BYTES * threads)
-                if registers > MOST:
+                if registers > most:
                     told = f"takes {registers:,} registers in each of {threads} threads"
                     hint = "a smaller block, or more num_warps"
-                    raise EmitError(f"what is loaded {told}, which have {MOST}", op, hint)
+                    raise EmitError(f"what is loaded {told}, which have {most}", op, hint)
 
     def _reason(self, refused: Sequence[StrettoError]) -> StrettoError:
         """Why there is no kernel; where what its hint names is refused too, why that is."""

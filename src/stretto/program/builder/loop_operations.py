@@ -216,7 +216,7 @@ class LoopOperations(LoopCopies):
         elif isinstance(self._wiring.wires[i.op][2], Accumulated):
             total = Name(variable)
         else:
-            begun = whole(self._operand(way, i, 2), operation, 2)
+            begun = full_shape(self._operand(way, i, 2), operation, 2)
             total = a.in_full(begun, operation.operands[2], layout)
         a.say(Product(variable, left, right, total, adds, asynchronous=True))
         way.pending.append(Flight(i.op, variable, keep, outside))
