@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING
 from typing import Any, cast
 
@@ -17,6 +17,7 @@ from stretto.ir.kernel_programs.fields import (
     MEANS,
     fields_of,
     kind_of_operation,
+    misfit,
     records,
 )
 from stretto.ir.kernel_programs.writing import SIZES
@@ -24,6 +25,9 @@ from stretto.ir.kernels.functions import kernels_of
 from stretto.ir.parsing import Parsed, parse_module
 from stretto.kernel import Kernel, Operation, Value
 from stretto.program import KernelProgram
+from stretto.program.expressions import Barrier, Slot
+from stretto.program.instructions import CopyIn, CopyOut
+from stretto.program.kernel_program import Barriers, Descriptor, SharedMemory, TensorMemory
 
 _CALLED = "op_name__"
 """Where xDSL keeps the name of an operation that no dialect has."""
@@ -48,6 +52,9 @@ class _Reader:
         self._operations = list(kernel.walk())
         self._made: dict[SSAValue, Any] = {}
         self._built: dict[str, Operation] = {}
+        self._memory: set[str] = set()
+        self._barriers: set[str] = set()
+        self._descriptors: set[str] = set()
 
     def statement(self, op: ModuleOperation) -> Any:
         """What an operation stands for."""
@@ -125,9 +132,32 @@ class _Reader:
 
     def _of(self, op: ModuleOperation, kind: type, values: Mapping[str, Any]) -> Any:
         try:
-            return kind(**values)
+            made = kind(**values)
         except TypeError as error:
             raise self._wrong(op, str(error).rpartition("() ")[2]) from None
+        wrong = misfit(kind, values)
+        if wrong:
+            raise self._wrong(op, f"has a `{wrong}` of another type than `{kind.__name__}` takes")
+        match made:
+            case SharedMemory() | TensorMemory():
+                self._memory.add(made.name)
+            case Barriers():
+                self._barriers.add(made.name)
+            case Descriptor():
+                self._descriptors.add(made.name)
+            case Slot():
+                self._declared(op, made.memory, self._memory)
+            case Barrier():
+                self._declared(op, made.name, self._barriers)
+            case CopyIn() | CopyOut():
+                self._declared(op, made.descriptor, self._descriptors)
+            case _:
+                pass
+        return made
+
+    def _declared(self, op: ModuleOperation, name: str, known: Iterable[str]) -> None:
+        if name not in known:
+            raise self._wrong(op, f"names `{name}`, which is not declared before")
 
     def _referred(self, op: ModuleOperation, number: int, name: str) -> Operation:
         known = self._operations
