@@ -114,7 +114,7 @@ def test_a_loop_that_a_hand_made_endless_is_refused(text: str, tmp_path: Path) -
         ('name = "arith.divsi"', 'name = "arith.muli"', "of the kernel is no `arith.muli`"),
         ('is = "Origin", ', 'is = "Origin", opp = 1 : i64, ', "unexpected keyword argument 'opp'"),
         ('is = "Origin"', 'is = "Organ"', "`Organ` is no record of a program"),
-        ('memory = "b_tile"', 'memory = "c_tile"', "names `c_tile`, which is not declared before"),
+        ('memory = "b_tile"', 'memory = "c_tile"', "names `c_tile`, which is not declared"),
         ('name = "b_tile", depth = ', "depth = 3 : i64, name = ", "a `name` of another type"),
         ("stretto.kernel_program", "stretto.kernel", "has 0 programs of 1 kernels"),
     ],

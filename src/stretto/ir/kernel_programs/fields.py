@@ -48,6 +48,8 @@ PIPES: Mapping[tuple[type, str], tuple[str, str]] = {
     (Commit, "free"): ("consumer_release", "products"),
     (Arrive, "turn"): ("arrive", "mbarrier"),
     (Commit, "turn"): ("arrive", "products"),
+    (Wait, "named"): ("await", "named barrier"),
+    (Arrive, "named"): ("arrive", "named barrier"),
     (Barriers, "turn"): ("create_mutex", "mbarrier"),
 }
 """What pipes and mutexes call a wait or an arrival, and by what it comes about: of a class and the

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import MISSING
 from typing import Any, cast
 
@@ -27,7 +27,6 @@ from stretto.kernel import Kernel, Operation, Value
 from stretto.program import KernelProgram
 from stretto.program.expressions import Barrier, Slot
 from stretto.program.instructions import CopyIn, CopyOut
-from stretto.program.kernel_program import Barriers, Descriptor, SharedMemory, TensorMemory
 
 _CALLED = "op_name__"
 """Where xDSL keeps the name of an operation that no dialect has."""
@@ -42,7 +41,7 @@ def read_kernel_program(file: str, text: str) -> KernelProgram:
     if len(kernels) != 1 or len(found) != 1:
         told = f"has {len(found)} programs of {len(kernels)} kernels, not one of one"
         raise MlirError([parsed.diagnose(parsed.module, "error", told)])
-    return cast("KernelProgram", _Reader(parsed, kernels[0].kernel).statement(found[0]))
+    return _Reader(parsed, kernels[0].kernel).program(found[0])
 
 
 class _Reader:
@@ -52,9 +51,8 @@ class _Reader:
         self._operations = list(kernel.walk())
         self._made: dict[SSAValue, Any] = {}
         self._built: dict[str, Operation] = {}
-        self._memory: set[str] = set()
-        self._barriers: set[str] = set()
-        self._descriptors: set[str] = set()
+        self._named: list[tuple[ModuleOperation, str]] = []
+        """Memory, barriers and descriptors, and who names them."""
 
     def statement(self, op: ModuleOperation) -> Any:
         """What an operation stands for."""
@@ -139,25 +137,24 @@ class _Reader:
         if wrong:
             raise self._wrong(op, f"has a `{wrong}` of another type than `{kind.__name__}` takes")
         match made:
-            case SharedMemory() | TensorMemory():
-                self._memory.add(made.name)
-            case Barriers():
-                self._barriers.add(made.name)
-            case Descriptor():
-                self._descriptors.add(made.name)
             case Slot():
-                self._declared(op, made.memory, self._memory)
+                self._named.append((op, made.memory))
             case Barrier():
-                self._declared(op, made.name, self._barriers)
+                self._named.append((op, made.name))
             case CopyIn() | CopyOut():
-                self._declared(op, made.descriptor, self._descriptors)
+                self._named.append((op, made.descriptor))
             case _:
                 pass
         return made
 
-    def _declared(self, op: ModuleOperation, name: str, known: Iterable[str]) -> None:
-        if name not in known:
-            raise self._wrong(op, f"names `{name}`, which is not declared before")
+    def program(self, op: ModuleOperation) -> KernelProgram:
+        """All of it, in which nothing is named that is not declared."""
+        program = cast("KernelProgram", self.statement(op))
+        declared = {one.name for one in (*program.memory, *program.descriptors)}
+        for at, name in self._named:
+            if name not in declared and name not in program.barriers:
+                raise self._wrong(at, f"names `{name}`, which is not declared")
+        return program
 
     def _referred(self, op: ModuleOperation, number: int, name: str) -> Operation:
         known = self._operations
