@@ -21,7 +21,6 @@ from typing import TypeVar
 from stretto.frontends.random_loops import random_loop
 from stretto.loop import Loop, check
 from stretto.lower_bounds import compute_bounds
-from stretto.lower_bounds.closure import closure
 from stretto.lower_bounds.distances import earliest_starts
 from stretto.machine import Machine
 from stretto.solution import BOUND_NAMES
@@ -143,19 +142,17 @@ def compare(seed: int) -> dict[str, object]:
 
 
 def growth(ops: int) -> dict[str, object]:
-    """Times on one loop of a size: the bounds with fusion, earliest starts, the closure."""
+    """Times on one loop of a size: the bounds with fusion, earliest starts."""
     loop, machine = random_loop(SEED, ops)
     _ = loop.dependences
     seconds, bounds = timed(lambda: compute_bounds(loop, machine), 5)
     ii = bounds.recurrence.bound
     starts, _ = timed(lambda: earliest_starts(loop, ii), 5)
-    pairs, _ = timed(lambda: closure(loop, ii), 3)
     return {
         "ops": ops,
         "dependences": len(loop.dependences),
         "bounds_seconds": seconds,
         "earliest_starts_seconds": starts,
-        "closure_seconds": pairs,
     }
 
 
@@ -171,7 +168,7 @@ def main() -> None:
     for size in sizes:
         print(
             f"{size['ops']:>5} ops: bounds {size['bounds_seconds']:.4f} s, earliest starts "
-            f"{size['earliest_starts_seconds']:.4f} s, closure {size['closure_seconds']:.3f} s"
+            f"{size['earliest_starts_seconds']:.4f} s"
         )
     ratio = min(float(str(row["ratio"])) for row in rows)
     RESULTS.parent.mkdir(parents=True, exist_ok=True)

@@ -133,6 +133,13 @@ def _stages(op: Op) -> int | None:
     return None if op.constraint.max_depth is None else op.constraint.max_depth + 1
 
 
+def paths(loop: Loop, ii: int) -> dict[tuple[str, str], int]:
+    """Longest paths between all pairs that have one, at an II that has them."""
+    found = closure(loop, ii)
+    assert found is not None
+    return found
+
+
 def closure(loop: Loop, ii: int) -> dict[tuple[str, str], int] | None:
     """Longest paths by relaxing every pair with every edge, again and again; None: a gain."""
     found = {(op.name, op.name): 0 for op in loop.ops}

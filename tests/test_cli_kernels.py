@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
+import subprocess
+import sys
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -158,3 +161,21 @@ def test_a_kernel_error_travels() -> None:
     again = pickle.loads(pickle.dumps(error))
     assert str(again) == str(error) == "k.py:3:7: error: is wrong; do this"
     assert again.message == "is wrong"
+
+
+def test_emitting_products_predicts_and_simulates_nothing() -> None:
+    """How fast a kernel is whose threads load is predicted; one with products has its II."""
+    kernel = str(EXAMPLES / "matmul_descriptors.ttir")
+    options = ["--consumers", "1", "--depth", "3", "-q", "-o", os.devnull]
+    code = (
+        "import sys\n"
+        "from stretto.cli.main import main\n"
+        f"main({['emit', kernel, *options]!r})\n"
+        "ours = {m for m in sys.modules if m.startswith('stretto.')}\n"
+        "more = {*sys.modules} & {'numpy', 'stretto.prediction', 'stretto.simulation'}\n"
+        "sys.exit(f'{len(ours)} modules, {more}' if more or len(ours) > 255 else 0)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 0, done.stderr

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import generated
 from documents import parse_loop
+from naive_bounds import paths
 from stretto.errors import InfeasibleError
 from stretto.generate.problem import Options, Problem, make_problem
 from stretto.generate.seating.cost import (
@@ -32,7 +33,6 @@ from stretto.generate.seating.evaluators import (
 )
 from stretto.loop import Access, Facts, Loop, Op, Operand, Storage, TileType, Value
 from stretto.lower_bounds import compute_bounds
-from stretto.lower_bounds.closure import closure
 from stretto.machine import Budget, Machine, Slot, load_machine
 from stretto.problem.banks import claimants
 from stretto.resources.prepare import resolve
@@ -209,13 +209,13 @@ def test_bank_caps_are_limits_of_the_machine() -> None:
 
 
 @given(generated.problems())
-def test_pipe_slot_is_what_the_closure_says(case: generated.Problem) -> None:
+def test_pipe_slot_is_what_the_longest_paths_say(case: generated.Problem) -> None:
     ii = compute_bounds(case.loop, case.machine).mii
     problem = make_problem(case.loop, case.machine, Options())
-    paths = closure(case.loop, ii)
+    between = paths(case.loop, ii)
     worst = 0
     for op in problem.names:
-        found = [paths.distance(p, op) for p in problem.names if p != op]
+        found = [between.get((p, op)) for p in problem.names if p != op]
         distances = [d for d in found if d is not None]
         excess = max(0, max(distances, default=0) - ii)
         assert pipe_slot(distances, ii) == excess

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import resources
 from pathlib import Path
 from unittest.mock import patch
 
@@ -120,3 +121,11 @@ def test_names_are_those_of_one_count_of_consumers() -> None:
         "agents are given, and 1 to 2 consumers are tried; "
         "operations are named once rows are split: say how many consumers there are"
     )
+
+
+def test_what_a_machine_does_not_state_is_told(tmp_path: Path) -> None:
+    text = (resources.files("stretto.machine") / "targets" / "h200.toml").read_text("utf-8")
+    file = tmp_path / "mine.toml"
+    file.write_text(text.replace("[limits.thread_registers]", "[limits.others]"))
+    with pytest.raises(StrettoError, match=r"does not state `limits\.thread_registers`"):
+        emit(shipped(GEMM), str(file))

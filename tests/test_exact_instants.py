@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import random
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from brute_force import optimum
-from stretto.exact import Limits, instants
+from stretto.exact import Limits, windows
 from stretto.exact.case import Case, make_case
 from stretto.exact.instants import Found, ask
+from stretto.exact.multipliers import impossible, refutes
 from stretto.exact.ranges import first_possible
 from stretto.exact.search import optimize
 from stretto.exact.solving import Clock
+from stretto.exact.windows import Windows
 from stretto.loop import Dependence, Loop, Op, Use
 from stretto.machine import Machine, Slot
 from stretto.solve import prepare
@@ -84,6 +88,54 @@ def test_loops_of_long_holds_are_left_to_the_other_models() -> None:
     machine = Machine("m", "", (Slot(1, "unit", 1),))
     case = make_case(prepare(Loop("l", ops), machine).loop, machine)
     found = said(case, 30_000)
-    assert instants.MOST < 30_000
+    assert windows.MOST < 2 * 30_000
     assert not found.refuted
     assert found.hint is None
+
+
+def five_words() -> Case:
+    """Five reads by one port between two operations of three cycles each, once around an II."""
+    ends = tuple(Op(name, "k", latency=3, uses=(Use("unit", 1),)) for name in "az")
+    reads = tuple(Op(f"r{k}", "k", latency=1, uses=(Use("port", 1),)) for k in range(5))
+    stated = [Dependence("a", r.name, 3) for r in reads]
+    stated += [Dependence(r.name, "z", 1) for r in reads]
+    stated.append(Dependence("z", "a", 3, 1))
+    machine = Machine("m", "", (Slot(1, "port", 1), Slot(2, "unit", 1)))
+    loop = Loop("l", (ends[0], *reads, ends[1]), stated=tuple(stated))
+    return make_case(prepare(loop, machine).loop, machine)
+
+
+def test_the_linear_relaxation_refutes_more_reads_than_there_are_cycles_for() -> None:
+    case = five_words()
+    assert case.mii == 7
+    for ii in range(7, 11):
+        assert refutes(Windows(case, ii), Clock(Limits()))
+    assert not refutes(Windows(case, 11), Clock(Limits()))
+    starts = said(case, 11).hint
+    assert starts is not None
+    assert sorted(start - starts.starts[0] for start in starts.starts[1:6]) == [3, 4, 5, 6, 7]
+
+
+@given(st.integers(0, 1_000_000))
+def test_no_multipliers_refute_an_ii_that_has_a_schedule(seed: int) -> None:
+    """Whatever the simplex method says, right or wrong."""
+    tiny = tiny_problem(seed, 4)
+    best = optimum(tiny.loop, tiny.machine, tiny.fuse, LIMIT, tiny.max_stages)
+    if best is None:
+        return
+    made = Windows(make_case(tiny.loop, tiny.machine, tiny.fuse, tiny.max_stages), best)
+    if not made.worth:
+        return
+    capacities = list(made.capacities())
+    drawn = random.Random(seed)
+    for _ in range(5):
+        times = [drawn.choice((0, 1, 3)) for _ in range(len(made.implied) + len(capacities))]
+        assert not impossible(made, capacities, times)
+
+
+def test_five_reads_in_four_cycles_are_refuted_by_adding_up_the_cycles() -> None:
+    made = Windows(five_words(), 10)
+    capacities = list(made.capacities())
+    rows = [0] * len(made.implied)
+    assert not impossible(made, capacities, [*rows, *(0 for _ in capacities)])
+    assert impossible(made, capacities, [*rows, *(int(len(cell) == 5) for _, cell in capacities)])

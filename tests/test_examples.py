@@ -9,10 +9,10 @@ import pytest
 
 import stretto
 from documents import parse_loop
+from naive_bounds import paths
 from stretto import Loop, prepare
 from stretto.loop.json import dump_loop
 from stretto.lower_bounds import compute_bounds
-from stretto.lower_bounds.closure import closure
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py"))
@@ -93,11 +93,9 @@ def test_over_smem_cannot_fit_at_its_mii() -> None:
     """No schedule at the MII fits: each ring must hold the tile from load to end of product."""
     ready = prepare(load("over_smem"))
     ii = compute_bounds(ready.loop, ready.machine).mii
-    paths, needed = closure(ready.loop, ii), 0
+    between, needed = paths(ready.loop, ii), 0
     for tile, loader in (("a_tile", "load_a"), ("b_tile", "load_b")):
-        longest = paths.distance(loader, "mma")
-        assert longest is not None
-        life = longest + ready.loop.op("mma").completion
+        life = between[loader, "mma"] + ready.loop.op("mma").completion
         needed += ready.loop.storage(tile).bytes * -(-life // ii)
     budget = ready.machine.budget("smem")
     assert budget is not None

@@ -99,6 +99,20 @@ def test_a_summary_has_kernels_seen_taken_and_gained(bench: Bench) -> None:
     assert "norm: theirs, there is no loop" in text
 
 
+def test_verbose_tells_of_each_kernel_as_it_is_decided(
+    bench: Bench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stretto.triton.install(verbose=True)
+    bench.launch(Third(bench, "product", "library"), 20)
+    bench.stub.text = "module { tt.return }"
+    bench.launch(Third(bench, "norm", "library"), 2)
+    stretto.triton.uninstall()
+    bench.launch(Third(bench, "other", "library"), 2)
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.startswith("stretto: product [1×1×1]: ours; ours 80.0 µs, Triton's 100.0 µs")
+    assert second == "stretto: norm: theirs, there is no loop, so nothing to overlap"
+
+
 PROGRAM = """
 import sys
 from pathlib import Path

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from generated import Problem as Generated
 from generated import problems
+from naive_bounds import paths
 from stretto.generate.kernel import DONE, FAILED, MORE, Compiled, Core, core_of
 from stretto.generate.kernel.sharing import shared_sets
 from stretto.generate.kernel.twin import Seats
@@ -18,7 +19,6 @@ from stretto.generate.kernel.twin import Seats as Twin
 from stretto.generate.problem import Options, Problem, make_problem
 from stretto.loop import Constraint, Dependence, Facts, Loop, Op, Use
 from stretto.lower_bounds import bounds_of
-from stretto.lower_bounds.closure import closure
 from stretto.machine import Machine, Slot
 from stretto.problem.contract import contracted, idle
 from stretto.solution import Schedule
@@ -205,12 +205,12 @@ def test_folding_keeps_every_longest_path(seed: int) -> None:
     ii = bounds_of(problem).mii
     core = core_of(problem)
     assert core.size < problem.size
-    table = closure(loop, ii)
+    table = paths(loop, ii)
     found = ways(core, ii)
     for a, (src,) in enumerate(core.nodes):
         for b, (dst,) in enumerate(core.nodes):
             if a != b:
-                assert found.get((a, b)) == table.distance(problem.names[src], problem.names[dst])
+                assert found.get((a, b)) == table.get((problem.names[src], problem.names[dst]))
 
 
 @pytest.mark.parametrize("seed", range(8))

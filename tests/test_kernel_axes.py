@@ -14,7 +14,7 @@ from stretto.kernel.axes import Axis, analyse
 from stretto.kernel.pipeline import lower
 from stretto.machine import load_machine
 from stretto.simulation.kernels.arrays import Array
-from stretto.simulation.kernels.evaluating import Evaluator
+from stretto.simulation.kernels.evaluator import Evaluator
 
 EXAMPLES = Path(__file__).parents[1] / "examples" / "triton"
 

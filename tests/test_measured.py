@@ -20,10 +20,10 @@ from stretto.compile.emitted import EmittedKernel
 from stretto.emission.gluon.tracing import traced
 from stretto.errors import StrettoError
 from stretto.machine import load_machine
+from stretto.prediction.kernel_time import watch_kernel
 from stretto.prediction.measured import predicted_clocks
 from stretto.prediction.running import Subject
 from stretto.prediction.score import scores_of
-from stretto.prediction.whole import watch_whole
 from stretto.program.traces import MARKS, RECORD, STEPS, size
 from test_cli import Run
 
@@ -46,7 +46,7 @@ def as_predicted() -> np.ndarray[Any, Any]:
     one = made()
     assert one.kernel is not None
     subject = Subject(one.kernel, one.emitted, one.programs, one.emitted.rings)
-    watched = watch_whole(subject, load_machine("h200"), GRID, SIZES)
+    watched = watch_kernel(subject, load_machine("h200"), GRID, SIZES)
     agents = [score.agent for score in scores_of(one.emitted.program)]
     found = np.zeros((2, len(agents), EACH), np.int64)
     for number, agent in enumerate(agents):

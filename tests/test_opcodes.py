@@ -236,7 +236,7 @@ NAMING = {
         "async.tma_gather",
         "pointer.load",
     },
-    "simulation/kernels/evaluating.py": {
+    "simulation/kernels/evaluator.py": {
         "pointer.load",
         "pointer.atomic_cas",
     },  # of two in a method
@@ -252,7 +252,6 @@ NAMING = {
         "arith.subf",
         "math.fma",
     },
-    "prediction/touching.py": {"pointer.load", "pointer.store"},  # what threads touch
     "program/builder/trips.py": {"arith.addi"},  # an end that is its beginning and some more
     "machine/calibrating.py": {"smem"},  # how a microbenchmark stores
     "many/sweep.py": {"smem", "tmem"},  # figures of a row

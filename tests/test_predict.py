@@ -34,10 +34,10 @@ from stretto.prediction.instructions import (
     Work,
     both,
 )
+from stretto.prediction.kernel_time import predict_kernel
 from stretto.prediction.prediction import Prediction
 from stretto.prediction.running import StuckError, Subject
 from stretto.prediction.timings import timings_of
-from stretto.prediction.whole import predict_whole
 from test_cli import Run
 
 EXAMPLES = Path(__file__).parents[1] / "examples/triton"
@@ -211,7 +211,7 @@ def predicted(depth: int | None = None, **more: int) -> Prediction:
     assert one.kernel is not None
     depths = {name: depth or slots for name, slots in one.emitted.rings.items()}
     subject = Subject(one.kernel, one.emitted, one.programs, depths)
-    return predict_whole(subject, H200, (132,), {**SIZES, **more})
+    return predict_kernel(subject, H200, (132,), {**SIZES, **more})
 
 
 def test_a_product_is_no_faster_than_the_tensor_core() -> None:
@@ -243,7 +243,7 @@ def test_narrow_tiles_gain_little_by_being_shared_and_lose_little_alone(
             for figure in H200.timings
         )
         subject = Subject(one.kernel, one.emitted, one.programs, one.emitted.rings)
-        found = predict_whole(subject, replace(H200, timings=figures), (132,), SIZES)
+        found = predict_kernel(subject, replace(H200, timings=figures), (132,), SIZES)
         return found.loops[0].cycles
 
     def narrow(_: Operation) -> int:
@@ -267,7 +267,7 @@ def test_a_ring_that_is_too_short_for_its_program_is_refused() -> None:
     short = dict.fromkeys(one.emitted.rings, 1)
     subject = Subject(one.kernel, one.emitted, one.programs, short)
     with pytest.raises(StuckError, match="wait for each other: compute at Full"):
-        predict_whole(subject, H200, (1,), SIZES)
+        predict_kernel(subject, H200, (1,), SIZES)
 
 
 def test_the_front_door_ranks_what_it_predicts() -> None:
@@ -395,6 +395,10 @@ def test_a_machine_without_timings_is_refused() -> None:
     bare = replace(H200, timings=())
     with pytest.raises(StrettoError, match="states no timings"):
         stretto.predict(GEMM, bare, grid=(132,), arguments=SIZES, consumers=2, depth=4)
+
+
+def test_a_kernel_whose_threads_load_is_emitted_for_a_machine_without_timings() -> None:
+    assert "by Stretto for b200" in stretto.emit(EXAMPLES / "softmax.ttir", "b200").source
 
 
 @pytest.mark.parametrize(

@@ -20,12 +20,12 @@ from stretto.prediction.blocks import LANES, Part, stretches
 from stretto.prediction.copying import at_clock, loads, once, shared_rate, sources
 from stretto.prediction.flow import product_of
 from stretto.prediction.instructions import Product, Work, both
+from stretto.prediction.kernel_time import Watched, predict_kernel, watch_kernel
 from stretto.prediction.numbers import Numbers
 from stretto.prediction.prediction import LoopTime, Prediction
 from stretto.prediction.running import Subject
 from stretto.prediction.score import LoopScore, scores_of
 from stretto.prediction.timings import timings_of
-from stretto.prediction.whole import Watched, predict_whole, watch_whole
 from stretto.report import page
 from stretto.report.prediction import prediction_to_text, ranking_to_text
 
@@ -107,7 +107,7 @@ def watched() -> Watched:
     one = made()
     assert one.kernel is not None
     subject = Subject(one.kernel, one.emitted, one.programs, one.emitted.rings)
-    return watch_whole(subject, H200, (64, 16), {"length": 8192})
+    return watch_kernel(subject, H200, (64, 16), {"length": 8192})
 
 
 def test_a_product_of_few_columns_waits_for_what_it_reads() -> None:
@@ -218,7 +218,7 @@ def test_a_block_begins_some_time_after_the_one_before_it_in_its_place() -> None
     subject = Subject(one.kernel, one.emitted, one.programs, one.emitted.rings)
     sms = TIMINGS.sms
     single, double, triple = (
-        predict_whole(subject, H200, (sms * waves,), {"length": 2048}) for waves in (1, 2, 3)
+        predict_kernel(subject, H200, (sms * waves,), {"length": 2048}) for waves in (1, 2, 3)
     )
     (gap, _) = H200.timing("follow") or (0, 0)
     assert gap > 0

@@ -21,10 +21,10 @@ from stretto.launching.compiling import Compiled
 from stretto.launching.gate import MARGIN, why_slower
 from stretto.machine import load_machine
 from stretto.machine.machine import Budget
+from stretto.prediction.kernel_time import predict_kernel, predict_stock
 from stretto.prediction.prediction import Prediction
 from stretto.prediction.stock import Stock
 from stretto.prediction.timings import timings_of
-from stretto.prediction.whole import predict_stock, predict_whole
 from test_predict_code import instruction, written
 
 H200 = load_machine("h200")
@@ -102,7 +102,7 @@ def test_other_loops_than_those_of_the_source_are_not_recognized() -> None:
 
 
 def test_what_is_predicted_to_be_slower_by_far_is_not_tried() -> None:
-    ours = predict_whole(product().subject, H200, GRID, SIZES).seconds
+    ours = predict_kernel(product().subject, H200, GRID, SIZES).seconds
     half = stock(listing(2))  # as if Triton had to multiply half as much
     assert ours > MARGIN * predicted(half).seconds
     why = why_slower(product(), half, H200, GRID, {**SIZES, "a_ptr": object()})

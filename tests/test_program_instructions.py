@@ -17,7 +17,7 @@ from stretto.simulation.kernels.programs import ValueRun
 CONTROL = {"For", "While", "If", "Step", "Pipelined", "Wait"}
 """Instructions with bodies, or that an agent may stop at."""
 WITHOUT_EFFECT = {
-    "ProductInit", "ThreadBarrier", "TraceBegin", "TraceEnd", "ReadClock", "TraceSteps",
+    "ProductInit", "TraceBegin", "TraceEnd", "ReadClock", "TraceSteps",
     "TraceMark", "Remark", "Print",
 }  # fmt: skip
 """Nothing in memory or on a barrier happens by them."""

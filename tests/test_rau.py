@@ -10,6 +10,7 @@ import stretto
 from brute_force import legal_schedules
 from generated import Problem as Generated
 from generated import problems
+from naive_bounds import paths
 from stretto.generate.kernel import core_of
 from stretto.generate.kernel.twin import Seats as Twin
 from stretto.generate.kernel.twin import stretches
@@ -27,7 +28,6 @@ from stretto.generate.problem import Options, Problem, make_problem
 from stretto.generate.seating.partial import Partial
 from stretto.loop import Access, Facts, Loop, Op, Operand, Storage, Use, Value
 from stretto.lower_bounds import compute_bounds
-from stretto.lower_bounds.closure import closure
 from stretto.lower_bounds.distances import earliest_starts
 from stretto.lower_bounds.recurrence import recurrence_bound
 from stretto.machine import Budget, Machine, Slot
@@ -64,12 +64,12 @@ def test_earliest_starts_are_longest_paths(generated: Generated, more: int) -> N
 def test_heights_reach_the_last_completion(generated: Generated, more: int) -> None:
     problem = compiled(generated)
     ii = mii(problem) + more
-    table = closure(problem.loop, ii)
+    table = paths(problem.loop, ii)
     for i, name in enumerate(problem.names):
         reached = [
             distance + problem.completion[j]
             for j, other in enumerate(problem.names)
-            if (distance := table.distance(name, other)) is not None
+            if (distance := table.get((name, other))) is not None
         ]
         assert heights(problem.between, problem.completion, ii)[i] == max(reached)
 
@@ -101,7 +101,7 @@ def test_stages_keep_cycles_and_meet_every_dependence(
 def test_recurrence_distances_are_the_closure(generated: Generated, more: int) -> None:
     problem = compiled(generated)
     ii = mii(problem) + more
-    table = closure(problem.loop, ii)
+    table = paths(problem.loop, ii)
     core = core_of(problem, tie=False)
     twin = Twin(core)
     assert twin.at(ii, core.segments(ii), core.floors(ii))
@@ -111,7 +111,7 @@ def test_recurrence_distances_are_the_closure(generated: Generated, more: int) -
             for b, dst in enumerate(members):
                 if a != b:
                     of = problem.names[core.nodes[src][0]], problem.names[core.nodes[dst][0]]
-                    assert apart[a][b] == table.distance(*of)
+                    assert apart[a][b] == table.get(of)
 
 
 @given(st.integers(1, 40), st.data())

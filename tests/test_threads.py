@@ -22,12 +22,12 @@ from stretto.kernel.tree import Lowered
 from stretto.launching.compiling import Compiled
 from stretto.machine import Machine, load_machine
 from stretto.prediction import timeline
+from stretto.prediction.kernel_time import predict_kernel
 from stretto.prediction.memory import Curve, memory_of
 from stretto.prediction.numbers import Numbers, arguments
 from stretto.prediction.prediction import Prediction
 from stretto.prediction.running import Subject
 from stretto.prediction.touching import Access, accesses
-from stretto.prediction.whole import predict_whole
 
 EXAMPLES = Path(__file__).parents[1] / "examples/triton"
 ROWS, COLUMNS = 16384, 8192
@@ -129,7 +129,7 @@ def test_a_few_rows_take_what_their_loads_wait_for() -> None:
         made = Emitter(EXAMPLES / "layer_norm.ttir", H200).drained(together)
         assert made.kernel is not None
         subject = Subject(made.kernel, made.emitted, made.programs, made.emitted.rings)
-        return predict_whole(subject, H200, (1,), {"columns": COLUMNS})
+        return predict_kernel(subject, H200, (1,), {"columns": COLUMNS})
 
     eight, four, two = (alone(together, 1) for together in (8, 4, 2))
     memory = memory_of(H200, eight.clock)
@@ -150,7 +150,7 @@ def test_what_is_left_over_of_a_drained_loop_waits_for_each_half() -> None:
         made = Emitter(EXAMPLES / "layer_norm.ttir", H200).drained((together, together))
         assert made.kernel is not None
         subject = Subject(made.kernel, made.emitted, made.programs, made.emitted.rings)
-        return predict_whole(subject, H200, (1,), {"columns": 1024 * trips}).block
+        return predict_kernel(subject, H200, (1,), {"columns": 1024 * trips}).block
 
     memory = memory_of(H200, norm().prediction.clock)
     assert memory is not None
@@ -257,7 +257,7 @@ def by_warps(folder: Path, warps: int) -> Emitter:
 
 
 def told(made: EmittedKernel, machine: Machine = H200, blocks: int = ROWS) -> Prediction:
-    return predict_whole(made.subject, machine, (blocks,), {"columns": COLUMNS})
+    return predict_kernel(made.subject, machine, (blocks,), {"columns": COLUMNS})
 
 
 def test_a_scheduler_has_a_fourth_of_the_registers(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from stretto.launching.timing import OPEN
 from stretto.launching.trial import ENOUGH, LAUNCHES, Runner, Trial, decided
 from stretto.launching.verdicts import forget
 from stretto.prediction.stock import Stock
-from stretto.triton.failure import KernelFailedError
+from stretto.triton.failure import KernelFailedError, looked_for
 from test_launching import TILES, Jit, Stub, matrices
 
 # Who is faster ----------------------------------------------------------------------------
@@ -396,6 +396,23 @@ def test_an_asynchronous_error_names_the_launch_and_bans_ours(bench: Bench) -> N
     with pytest.warns(PipelineWarning, match="it failed on the GPU: CUDA_ERROR_ILLEGAL_ADDRESS"):
         bench.launch(stretto.triton.pipeline(bench.jit()), 10)
     assert set(bench.ran) == {"theirs"}
+
+
+def test_a_failure_that_another_library_was_told_of_is_found_as_the_process_ends(
+    bench: Bench, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kernel = stretto.triton.pipeline(bench.jit())
+    bench.launch(kernel, 20)
+    looked_for()
+    assert capsys.readouterr().err == ""
+    bench.events.error = DeviceError(700, "CUDA_ERROR_ILLEGAL_ADDRESS")
+    looked_for()
+    told = capsys.readouterr().err
+    assert "CUDA_ERROR_ILLEGAL_ADDRESS: it may be Stretto's kernel of `matmul_descriptors`" in told
+    (file,) = (tmp_path / "cache").rglob("ban.json")
+    assert "ILLEGAL_ADDRESS" in json.loads(file.read_text())["reason"]
+    looked_for()
+    assert capsys.readouterr().err == ""
 
 
 def test_an_error_of_tritons_own_kernel_bans_nothing(bench: Bench, tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def predicted(row, machine):
 
     from stretto.compile.candidates import Emitter
     from stretto.launching.compiling import compile_emitted
-    from stretto.prediction.whole import predict_whole
+    from stretto.prediction.kernel_time import predict_kernel
 
     # A row's own `block` is what was measured of one.
     c = configurations()[row["name"]]
@@ -70,10 +70,10 @@ def predicted(row, machine):
         if digest(one.source) == row["source"]:
             known = replace(one, registers=row.get("registers"))
             grid, numbers = tuple(row["grid"]), given(row)
-            tiles = predict_whole(known.subject, machine, grid, numbers, row["mhz"])
+            tiles = predict_kernel(known.subject, machine, grid, numbers, row["mhz"])
             subject = replace(known, assembled=compile_emitted(one.emitted)).subject
-            found = predict_whole(subject, machine, grid, numbers, row["mhz"])
-            alike = predict_whole(subject, machine, grid, numbers)
+            found = predict_kernel(subject, machine, grid, numbers, row["mhz"])
+            alike = predict_kernel(subject, machine, grid, numbers)
             return found, alike.seconds, tiles
     return None
 

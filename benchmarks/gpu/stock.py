@@ -202,7 +202,7 @@ def measure(folder: Path, results: Path):
 
     def timed(call, launches):
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        torch.cuda._sleep(300_000)
+        torch.cuda._sleep(4_000_000)
         begin.record()
         for _ in range(launches):
             call()
@@ -269,7 +269,7 @@ def compare(folder: Path, results: Path):
     """What was predicted beside what was measured, at the clock that was measured."""
     from stretto.errors import StrettoError
     from stretto.machine import load_machine
-    from stretto.prediction.whole import predict_stock, predict_whole
+    from stretto.prediction.kernel_time import predict_kernel, predict_stock
 
     machine, rows = load_machine("h200"), []
     for row in json.loads(results.read_text("utf-8"))["kernels"]:
@@ -278,7 +278,7 @@ def compare(folder: Path, results: Path):
             continue
         subject, stock, grid, given = pickle.loads((folder / f"{row['file']}.model").read_bytes())
         try:
-            ours = predict_whole(subject, machine, tuple(grid), given, row["ours_mhz"] or None)
+            ours = predict_kernel(subject, machine, tuple(grid), given, row["ours_mhz"] or None)
             theirs = predict_stock(
                 subject, stock, machine, tuple(grid), given, row["theirs_mhz"] or None
             )

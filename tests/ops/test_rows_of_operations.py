@@ -11,13 +11,15 @@ import pytest
 
 from stretto.frontends.cutile.translating import REFUSED as REFUSED_BY_CUTILE
 from stretto.frontends.tileir.rows import ROWS as TILEIR_ROWS
+from stretto.kernel.axes import RULES as AXIS_RULES
 from stretto.kernel.checking import RULES
 from stretto.machine import load_machine, machine_names
+from stretto.ops.atomics import ATOMICS
 from stretto.ops.opcodes import OPCODES
 from stretto.ops.operations import BY_SYMBOL, OF_COST, OPERATIONS
 from stretto.ops.predicates import PREDICATES
 from stretto.ops.rows import NONE, Row, reason_of
-from stretto.simulation.kernels.evaluating import METHODS
+from stretto.simulation.kernels.evaluator import METHODS
 from stretto.simulation.values import function_named
 
 ROWS = list(OPERATIONS.values())
@@ -41,6 +43,15 @@ def test_what_a_row_names_is_there(row: Row) -> None:
     else:
         assert row.numpy in {*METHODS, NONE, "same"}
         assert row.types in {*RULES, NONE}
+
+
+def test_what_is_known_of_results_has_a_rule_and_each_rule_a_row() -> None:
+    assert {row.axis for row in ROWS if row.axis} == {*AXIS_RULES}
+
+
+def test_atomic_operations_have_functions() -> None:
+    assert all(callable(function_named(row.numpy)) for row in ATOMICS.values())
+    assert {row.name for row in ATOMICS.values() if not row.commutes} == {"exch"}
 
 
 @pytest.mark.parametrize("row", ELEMENTWISE, ids=_name)
@@ -96,6 +107,7 @@ from stretto.ops import arithmetic
 arithmetic.ARITHMETIC = tuple(row for row in arithmetic.ARITHMETIC if row.name != "math.sin")
 from stretto.frontends.triton import read_ttir
 from stretto.machine import load_machine
+from stretto.ops.atomics import ATOMICS
 from stretto.ops.opcodes import OPCODES
 from stretto.emission.gluon import expressions
 from stretto.simulation import values

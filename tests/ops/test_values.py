@@ -16,7 +16,7 @@ import pytest
 from stretto.kernel import Operation, Scalar, Value
 from stretto.ops.operations import OPERATIONS
 from stretto.ops.predicates import PREDICATES
-from stretto.simulation.kernels.evaluating import Evaluator
+from stretto.simulation.kernels.evaluator import Evaluator
 
 RECORDED: list[dict[str, Any]] = json.loads(
     (Path(__file__).parent / "values.json").read_text(encoding="utf-8")

@@ -25,11 +25,11 @@ from stretto.kernel import Kernel, Operation
 from stretto.kinds import checked
 from stretto.machine import Machine, load_machine
 from stretto.prediction.floor import floor_of
+from stretto.prediction.kernel_time import predict_kernel, predict_stock, watch_kernel
 from stretto.prediction.measured import Measured, beside, read_trace
 from stretto.prediction.numbers import Number
 from stretto.prediction.prediction import Prediction
 from stretto.prediction.stock import Stock
-from stretto.prediction.whole import predict_stock, predict_whole, watch_whole
 from stretto.report.measured import measured_to_json, measured_to_text, timeline_to_json
 from stretto.report.prediction import (
     Told,
@@ -188,7 +188,7 @@ def predict(
     emitter = Emitter(kernel, machine, mode=mode, seed=seed)
     name = kernel if isinstance(kernel, str) else emitter.name
     made = emitter.candidates(consumers, depth, stages=() if max_stages is None else (max_stages,))
-    best = chosen(made, emitter.machine, assemble)
+    best = chosen(made, emitter.machine, assemble, emitter.otherwise)
     return _predicted(name, best, emitter.machine, grid, arguments or {}, clock, depth)
 
 
@@ -384,7 +384,7 @@ def _beside(
     grid, given, clock = launched
     found = _predicted(name, one, emitter.machine, grid, given, clock, asked[1])
     subject = one.subject
-    watched = watch_whole(subject, emitter.machine, grid, given, clock)
+    watched = watch_kernel(subject, emitter.machine, grid, given, clock)
     return replace(found, measured=beside(trace, subject, watched))
 
 
@@ -398,7 +398,7 @@ def _predicted(
     depth: int | None,
     shared: _Shared | None = None,
 ) -> KernelPrediction:
-    prediction = predict_whole(made.subject, machine, tuple(grid), given, clock, shared)
+    prediction = predict_kernel(made.subject, machine, tuple(grid), given, clock, shared)
     if made.assembled is None:
         prediction = replace(prediction, spilled=max(prediction.spilled, made.over))
     return KernelPrediction(name, depth, prediction, made)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import log
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from stretto.compile.overlap import Overlap, overlap_of
 from stretto.compile.scheduled import ScheduledLoop
@@ -12,9 +12,11 @@ from stretto.emission import Emitted
 from stretto.kernel import Kernel
 from stretto.materialization import Program
 from stretto.ops.spaces import STAGING
-from stretto.prediction.running import Assembled, Subject
-from stretto.prediction.whole import Pace
 from stretto.program.builder import Looped
+
+if TYPE_CHECKING:
+    from stretto.prediction.kernel_time import Pace
+    from stretto.prediction.running import Assembled, Subject
 
 EmitMode = Literal["specialized", "unspecialized"]
 SCHEMA = "stretto.emitted/1"
@@ -53,6 +55,8 @@ class EmittedKernel:
     @property
     def subject(self) -> Subject:
         """What is predicted of it."""
+        from stretto.prediction.running import Subject  # noqa: PLC0415 - where it is predicted
+
         assert self.kernel is not None
         made = self.emitted
         return Subject(

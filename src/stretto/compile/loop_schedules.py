@@ -104,7 +104,7 @@ class LoopSchedules:
         self, wiring: LoopWiring, consumers: int, room: Machine, stages: int
     ) -> tuple[LoopWiring, ScheduledLoop]:
         """A loop by the solver, one iteration at a time, where that is shorter."""
-        generated = self._anew(wiring.loop, room, stages)
+        generated = self._generated(wiring.loop, room, stages)
         agents, limits = self._rooms.agents(consumers), replace(self._limits, work=SOLVED_WORK)
         if generated.bounds is None or generated.ii is None:
             return wiring, generated

@@ -24,9 +24,6 @@ from stretto.program.builder import Worker
 from stretto.program.builder.scratch import with_scratch
 from stretto.solve.scheduling import lifted
 
-BARRIERS = 1024
-"""Bytes of shared memory that barriers take at most."""
-
 
 class Rooms:
     """A kernel, lowered once for each number of consumers, and the machine that a loop has."""
@@ -136,7 +133,7 @@ def _beside(ready: RunnableKernel, loop: Operation, machine: Machine, scratch: i
     # Loops that come one after the other share their rings.
     inside = {op for other in ready.loops for op in other.operation.regions[0].walk()}
     roots: dict[Value, Value] = {}
-    taken = BARRIERS + scratch
+    taken = machine.known_limit("barrier_bytes") + scratch
     for op in ready.kernel.walk():
         if op.results and op.operands and isinstance(op.results[0].type, Buffer):
             last = op.operands[-1] if op.name.endswith(("_load", "_write")) else op.operands[0]

@@ -16,12 +16,6 @@ from stretto.ops.opcodes import opcode
 from stretto.program.builder import Worker
 from stretto.solution import counted
 
-GROUP_WARPS = 4
-SUM_COLUMNS = 128
-"""Columns of a sum in tensor memory that one group of warps has registers for."""
-MOST = 255
-"""Registers that a thread may have."""
-
 
 def workers_of(
     ready: RunnableKernel,
@@ -33,6 +27,7 @@ def workers_of(
     """The agents of a lowered kernel; `asked` are those that have something beside the usual."""
     multiply = machine.agents_of_products()
     compute = machine.agent_for("simt") or multiply
+    most = machine.known_limit("thread_registers")
     made = [
         op.results[0].type
         for op in ready.kernel.walk()
@@ -46,20 +41,20 @@ def workers_of(
         told = f"{counted(len(agents), 'consumer')} would multiply {least} rows each"
         raise EmitError(told, held[0], f"a group of warps multiplies {GROUP_ROWS}: {ONE_CONSUMER}")
     groups = groups_of(min(rows, default=GROUP_ROWS), alone=len(agents) == 1)
-    if max(sums, default=0) > SUM_COLUMNS:
+    if sums and max(sums) > machine.known_limit("sum_columns"):
         groups = 2
-    warps = groups * GROUP_WARPS
+    warps = groups * compute.warps
     if mode == "unspecialized":
-        stated = ready.kernel.warps or GROUP_WARPS
-        if sums:  # one group of four warps reads tensor memory, or two
-            stated = min(stated, 2 * GROUP_WARPS)
-        return [Worker("all", max(warps, stated) if made else stated, MOST)]
+        stated = ready.kernel.warps or compute.warps
+        if sums:  # one group reads tensor memory, or two
+            stated = min(stated, 2 * compute.warps)
+        return [Worker("all", max(warps, stated) if made else stated, most)]
     computing = agents if compute is multiply else [compute.name]
-    found = [Worker(name, warps, compute.registers or MOST) for name in computing]
+    found = [Worker(name, warps, compute.registers or most) for name in computing]
     copy = machine.agent_for("tma")
     wanted = {*asked, multiply.name, "" if copy is None else copy.name}
     found += [
-        Worker(agent.name, agent.warps, agent.registers or MOST, False, agent is multiply)
+        Worker(agent.name, agent.warps, agent.registers or most, False, agent is multiply)
         for agent in machine.agents
         if agent.name in wanted and agent is not compute
     ]

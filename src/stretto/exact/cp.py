@@ -12,7 +12,7 @@ def when(constraint: cp_model.Constraint, literal: cp_model.LiteralT) -> None:
     constraint.only_enforce_if(literal)  # pyright: ignore[reportUnknownMemberType]
 
 
-def total(terms: Iterable[cp_model.LinearExpr]) -> cp_model.LinearExpr:
+def total(terms: Iterable[cp_model.LinearExprT]) -> cp_model.LinearExpr:
     """Σ terms, as one expression."""
     return cp_model.LinearExpr.sum(list(terms))  # pyright: ignore[reportUnknownMemberType]
 

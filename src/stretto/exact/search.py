@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field
+from math import inf
 
 from stretto.deadline import OverdueError
 from stretto.exact import II, Event, Limits, Progress
@@ -26,6 +27,7 @@ from stretto.exact.ranges import exclusive, first_possible
 from stretto.exact.reasons import Reason, brief
 from stretto.exact.runs import first_legal
 from stretto.exact.solving import Clock, Outcome, solve
+from stretto.exact.windows import Windows
 from stretto.solution import Objective, Refusal, Schedule
 
 NEAR = 1000
@@ -36,6 +38,8 @@ FEW = 24
 """Reasons that are few enough to make a model that is quicker than the whole."""
 RUN = 0.75
 """Of the work that is left, what a run of IIs may take: each II alone takes longer."""
+APART = 1.0
+"""Units of work on slots that cannot be shared, where each II can also be asked about by starts."""
 PART = 8
 """IIs of a run: one in so many of the first, since ever more are refuted ever harder."""
 STREAK = 3
@@ -137,6 +141,8 @@ class _Search:
     undecided: bool = False
     likely: Solution | None = None
     """What may be a schedule of the first II that no run of them refuted."""
+    streak: int = 0
+    """How many IIs in a row the model of all rules refuted."""
     reasons: tuple[Reason, ...] | None = None
     """What refuted the last IIs; None: not looked for."""
     refused: list[Refusal] = field(default_factory=list[Refusal])
@@ -173,7 +179,7 @@ class _Search:
         while low < end and not self.clock.over:
             last = min(end - 1, 2 * low)
             self.progress(Event(II, low, low, None if self.best is None else self.best.ii))
-            first = first_possible(self.case, low, last, self.clock, SHARE)
+            first = self._apart(low, last)
             if first > low:
                 through = first - 1 if first - 1 > low else None
                 why = "refuted by recurrences and holds that cannot share "
@@ -185,6 +191,14 @@ class _Search:
             if first <= last:
                 return
             low = first
+
+    def _apart(self, low: int, last: int) -> int:
+        """Refute the first of a run by recurrences and slots: at length only if nobody else can."""
+        by_starts = Windows(self.case, low).worth
+        spare = self.clock.part(SHARE, APART if by_starts else inf)
+        first = first_possible(self.case, low, last, spare, 1.0)
+        self.clock = spare.renewed(self.clock.limits, self.clock.deadline)
+        return first
 
     def _run(self, low: int, last: int) -> int:
         """Refute the first of a run by groups, rings and registers, where there are any."""
@@ -226,7 +240,9 @@ class _Search:
             return True
         if outcome.status == "refuted":
             self._refute(ii, "the solver refutes it")
+            self.streak += 1
         else:
+            self.streak = 0
             why = "the solver could not decide it in time"
             if outcome.knotted:
                 why = "what the solver found has operations of one cycle that wait for each other"
@@ -245,8 +261,7 @@ class _Search:
         After some refutations in a row it pays to know their reasons: a few of them make a model
         that is solved at once, and what a part of the rules forbids, all of them forbid.
         """
-        row = self.refused[-STREAK:]
-        if self.reasons is None and len(row) == STREAK and all(r.proved for r in row):
+        if self.reasons is None and self.streak >= STREAK:
             spare = self.clock.part(SHARE)
             found = find_conflict(self.case, ii, spare).reasons
             self.reasons = found if len(found) <= FEW else ()

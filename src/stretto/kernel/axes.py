@@ -19,6 +19,7 @@ from math import gcd
 
 from stretto.kernel.tree import Kernel, Operation, Region, Value
 from stretto.kernel.types import Pointer, Scalar, Type, element_of, shape_of
+from stretto.ops.operations import OPERATIONS
 
 MOST = 1 << 30
 """The divisibility of zero, and the most that is told."""
@@ -154,7 +155,8 @@ class _Analysis:
             case _:
                 for region in operation.regions:
                     self.region(region)
-                rule = _RULES.get(operation.name) or _RULES.get(_plain(operation.name))
+                row = OPERATIONS.get(_plain(operation.name))
+                rule = None if row is None else RULES.get(row.axis)
                 operands = [self.of(value) for value in operation.operands]
                 alike = operands[1:] if _plain(operation.name) == "arith.select" else operands
                 spread = len({len(axis.contiguity) for axis in alike}) > 1
@@ -283,7 +285,7 @@ _LOWERED = "nv_tileas."
 def _plain(name: str) -> str:
     """What an operation is called before it is lowered."""
     if not name.startswith(_LOWERED):
-        return name
+        return "arith.extui" if name == "arith.index_castui" else name  # which modules may have
     kind = name.removeprefix(_LOWERED)
     return kind if kind.startswith(("arith.", "math.", "libdevice.")) else f"tile.{kind}"
 
@@ -652,39 +654,29 @@ def _hint(operation: Operation, operands: Sequence[Axis]) -> Axis:
     return bounded(replace(a, **found), lower, upper)
 
 
-_RULES: dict[str, Rule] = {
-    "arith.constant": _constant,
-    "arith.addi": _add,
-    "arith.subi": _subtract,
-    "arith.muli": _multiply,
-    "arith.divsi": _divide,
-    "arith.divui": _divide,
-    "arith.floordivsi": _divide,
-    "arith.ceildivsi": _divide_up,
-    "arith.ceildivui": _divide_up,
-    "arith.remsi": _remainder,
-    "arith.remui": _remainder,
-    "arith.cmpi": _compared,
-    "arith.andi": _logic,
-    "arith.ori": _logic,
-    "arith.xori": _logic,
-    "arith.shli": _shift,
-    "arith.shrsi": _shift,
-    "arith.shrui": _shift,
-    "arith.select": _select,
-    "arith.minsi": _least,
-    "arith.maxsi": _least,
-    "arith.extsi": _same,
-    "arith.index_cast": _narrowed,
-    "arith.trunci": _narrowed,
-    "arith.extui": _unsigned,
-    "arith.index_castui": _unsigned,
-    "tile.range": _range,
-    "tile.splat": _splat,
-    "tile.expand_dims": _expand,
-    "tile.broadcast": _broadcast,
-    "tile.transpose": _transpose,
-    "tile.reshape": _reshape,
-    "tile.offset": _offset,
-    "tile.hint": _hint,
+RULES: dict[str, Rule] = {
+    "add": _add,
+    "broadcast": _broadcast,
+    "compared": _compared,
+    "constant": _constant,
+    "divide": _divide,
+    "divide_up": _divide_up,
+    "expand": _expand,
+    "hint": _hint,
+    "least": _least,
+    "logic": _logic,
+    "multiply": _multiply,
+    "narrowed": _narrowed,
+    "offset": _offset,
+    "range": _range,
+    "remainder": _remainder,
+    "reshape": _reshape,
+    "same": _same,
+    "select": _select,
+    "shift": _shift,
+    "splat": _splat,
+    "subtract": _subtract,
+    "transpose": _transpose,
+    "unsigned": _unsigned,
 }
+"""By the names that rows have for them."""

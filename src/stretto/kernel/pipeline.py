@@ -64,7 +64,7 @@ def passes(machine: Machine, configuration: Configuration) -> Iterator[Pass]:
     yield straightened
     if configuration.blocks == "persistent":
         machine = _of_tiles(machine)
-    yield partial(in_nv_tileas, machine=machine)
+    yield partial(in_nv_tileas, machine=machine, copies=configuration.copies)
 
 
 def _of_tiles(machine: Machine) -> Machine:

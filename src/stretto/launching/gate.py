@@ -13,9 +13,10 @@ from typing import Any
 
 from stretto.compile.emitted import EmittedKernel
 from stretto.errors import StrettoError
+from stretto.kernel import Kernel
 from stretto.machine import Machine
+from stretto.prediction.kernel_time import predict_kernel, predict_stock
 from stretto.prediction.stock import Stock
-from stretto.prediction.whole import predict_stock, predict_whole
 
 MARGIN = 1.25
 """How many times as long ours must be predicted to take: of pairs that were measured on an H200
@@ -30,17 +31,22 @@ def why_slower(
     given: Mapping[str, Any],
 ) -> str:
     """Why a kernel is not tried; empty where it may be faster, or nothing is predicted."""
-    known = {parameter.name for parameter in made.subject.kernel.parameters}
-    numbers = {
-        name: tuple(value.shape) if hasattr(value, "strides") else value
-        for name, value in given.items()
-        if name in known and (type(value) in (int, float) or hasattr(value, "base"))
-    }
+    numbers = numbers_of(made.subject.kernel, given)
     try:
-        ours = predict_whole(made.subject, machine, grid, numbers).seconds
+        ours = predict_kernel(made.subject, machine, grid, numbers).seconds
         theirs = predict_stock(made.subject, stock, machine, grid, numbers).seconds
     except StrettoError:
         return ""
     if ours <= MARGIN * theirs:
         return ""
     return f"predicted to take {ours * 1e6:.3g} µs, Triton's own kernel {theirs * 1e6:.3g}"
+
+
+def numbers_of(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a launch's arguments those that trip counts follow from: numbers, descriptors' shapes."""
+    known = {parameter.name for parameter in kernel.parameters}
+    return {
+        name: tuple(value.shape) if hasattr(value, "base") else value
+        for name, value in given.items()
+        if name in known and (type(value) in (int, float) or hasattr(value, "base"))
+    }

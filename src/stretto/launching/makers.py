@@ -49,6 +49,8 @@ class Job:
     answer: Any = None
     failure: str = ""
     """Why there is no answer: the process that was to give it."""
+    withdrawn: bool = False
+    """Whether nobody wants it any more, as long as it is not begun."""
     _done: threading.Event = field(default_factory=threading.Event)
 
     @property
@@ -56,9 +58,9 @@ class Job:
         """Whether there is an answer, or a failure."""
         return self._done.is_set()
 
-    def wait(self) -> None:
-        """Until it is done."""
-        self._done.wait()
+    def wait(self, seconds: float | None = None) -> None:
+        """Until it is done, or for so long at most."""
+        self._done.wait(None if seconds is None else max(0.0, seconds))
 
     def settle(self, answer: Any = None, failure: str = "") -> None:
         """It is done."""
@@ -107,6 +109,9 @@ class Makers:
                         continue
                     self._threads -= 1
                 break
+            if job.withdrawn:
+                job.settle(failure="nobody wants it any more")
+                continue
             try:
                 if process is None or process.poll() is not None:
                     process, words = self._spawned()

@@ -103,6 +103,15 @@ class Request:
     given: Mapping[str, Any] | None = None
     """The arguments of the launch, without memory: what Triton then compiles for is compiled."""
     grid: tuple[int, ...] = (1, 1, 1)
+    sketch: bool = False
+    """Whether only a prediction is wanted, and soon."""
+
+
+@dataclass(frozen=True)
+class Sketch:
+    """What is predicted of a kernel with little effort."""
+
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -123,15 +132,32 @@ class Declined:
     """Whether another try would end alike."""
 
 
-def answer(request: Request) -> Made | Declined:
+def answer(request: Request) -> Made | Declined | Sketch:
     """The entry of a request, or why there is none; never an exception."""
     try:
-        return _answer(request)
+        return _sketched(request) if request.sketch else _answer(request)
     except Exception as error:  # whatever it is, the user's kernel runs
         said = " ".join(str(error).split()) or "no message"
         # Errors of our own are sentences; others need their kind to be understood.
         ours = isinstance(error, StrettoError)
         return Declined(said if ours else f"{type(error).__name__}: {said}", ours)
+
+
+def _sketched(request: Request) -> Sketch:
+    from stretto.api.predicting import rank  # noqa: PLC0415 - for a process of its own
+    from stretto.launching.gate import numbers_of  # noqa: PLC0415
+
+    asked, kernel = request.asked, request.read()
+    found = rank(
+        [(kernel, request.grid)],
+        asked.machine,
+        arguments=numbers_of(kernel, request.given or {}),
+        mode=asked.mode,
+        consumers=None if asked.consumers is None else (asked.consumers,),
+        depths=(asked.depth,),
+        keep=1,
+    )
+    return Sketch(found.best.prediction.seconds)
 
 
 def _answer(request: Request) -> Made | Declined:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import cache
@@ -86,10 +86,16 @@ _lock = Lock()
 _known: list[Verdict] = []
 
 
+LISTENERS: list[Callable[[Verdict], object]] = []
+"""Are told of each verdict as it is reached."""
+
+
 def note(verdict: Verdict) -> Verdict:
     """Have `verdicts` tell of it."""
     with _lock:
         _known.append(verdict)
+    for listener in LISTENERS:
+        listener(verdict)
     return verdict
 
 

@@ -374,6 +374,14 @@ class Machine:
         """A cap on what a program may name; None where the machine states none."""
         return next((figure.values[0] for figure in self.limits if figure.name == name), None)
 
+    def known_limit(self, name: str) -> int:
+        """A cap that kernels are emitted by; StrettoError where the machine states none."""
+        found = self.limit(name)
+        if found is None:
+            told = f"machine {self.name} does not state `limits.{name}`"
+            raise StrettoError(f"{told}, by which kernels are emitted")
+        return found
+
     def timing(self, name: str) -> tuple[int, ...] | None:
         """Numbers of a prediction; None where the machine states none."""
         return next((figure.values for figure in self.timings if figure.name == name), None)

@@ -56,7 +56,7 @@ class Opcode(NamedTuple):
     computes: str = ""
     """Its function on real values, by its name in `simulation/real.py`; none if empty."""
     value: str = ""
-    """The method of `simulation/kernels/evaluating.py` that carries it out; none if empty."""
+    """The method of `simulation/kernels/evaluator.py` that carries it out; none if empty."""
 
     @property
     def view(self) -> bool:

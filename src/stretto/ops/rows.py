@@ -43,7 +43,7 @@ class Row(NamedTuple):
     regions: int = 0
     numpy: str = ""
     """Its value: a function of `simulation/values.py` or of NumPy; of what is not computed element
-    by element, a method of `simulation/kernels/evaluating.py`."""
+    by element, a method of `simulation/kernels/evaluator.py`."""
     gluon: str = ""
     """Its expression: {0} an operand; {u0} without a sign, {f0} of 32 bits at least, {type} the
     result's element type, {bits} its width."""
@@ -62,6 +62,11 @@ class Row(NamedTuple):
     """What a reduction is called that combines two elements so."""
     renames: bool = False
     """Whether its result is its operand's number, as another type or with a promise."""
+    pure: bool = False
+    """Whether it is done for what it makes alone."""
+    axis: str = ""
+    """What is known of its result, of integers and addresses: a rule of `kernel/axes.py`; nothing
+    if empty."""
 
     @property
     def elementwise(self) -> bool:
@@ -89,6 +94,7 @@ def elementwise(
     attributes: tuple[str, ...] = (),
     reduces: str = "",
     renames: bool = False,
+    axis: str = "",
 ) -> Row:
     """The row of an operation that is computed element by element; its types count its operands."""
     taken = len(types.partition("->")[0].split())
@@ -108,4 +114,6 @@ def elementwise(
         mlir=mlir or name,
         reduces=reduces,
         renames=renames,
+        pure=True,
+        axis=axis,
     )

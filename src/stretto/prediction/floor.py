@@ -40,7 +40,7 @@ def floor_of(
 ) -> float:
     """Seconds; of a lowered kernel whose loops are given with the operations that they are.
 
-    `shared` is that of `predict_whole`, filled here.
+    `shared` is that of `predict_kernel`, filled here.
     """
     measured = timings_of(machine)
     mhz = clock_of(measured, clock)

@@ -22,9 +22,9 @@ from stretto.files import read_text
 from stretto.prediction.engine import Span
 from stretto.prediction.flow import Costing
 from stretto.prediction.instructions import Copy, Free, Full, Instruction, Product, Settle, Step
+from stretto.prediction.kernel_time import FIRST, Watched
 from stretto.prediction.running import Subject, loops_of
 from stretto.prediction.score import LoopScore
-from stretto.prediction.whole import FIRST, Watched
 from stretto.program.traces import MARKS, RECORD, STEPS, Mark, size
 
 Clocks = Sequence[Sequence[float]]

@@ -15,7 +15,7 @@ from stretto.kernel import Kernel, Operation, Value
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Scalar
 from stretto.ops.opcodes import OPCODES
-from stretto.simulation.kernels.evaluating import Evaluator
+from stretto.simulation.kernels.evaluator import Evaluator
 
 Grid = tuple[int, int, int]
 Number = int | float

@@ -40,6 +40,7 @@ from stretto.program.instructions import (
     Store,
     StoreWait,
     TensorProduct,
+    ThreadCopy,
     Wait,
     While,
 )
@@ -191,7 +192,7 @@ class _Reader:
         """Whether it is arithmetic of tiles, or moves them between registers and memory."""
         operation = instruction.origin.operation
         match instruction:
-            case Put() | Load() | Store() | Atomic():
+            case Put() | Load() | Store() | Atomic() | ThreadCopy():
                 return True
             case Read():
                 return instruction.source.memory in self.sums
@@ -282,7 +283,9 @@ class _Reader:
                 return Beat("product", op, "", stage, operation=operation)
             case Settle(left=left):
                 return Beat("settle", op, "", stage, left, operation=operation)
-            case Assign() | Put() | Load() | Store() | Atomic() | Read() if _works(operation):
+            case Assign() | Put() | Load() | Store() | Atomic() | Read() | ThreadCopy() if _works(
+                operation
+            ):
                 return Beat("work", op, "", stage, operation=operation)
             case _:
                 return None

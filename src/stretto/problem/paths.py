@@ -6,8 +6,8 @@
 
     load ──8──► mma ──16──► store        earliest 0, 8, 24      longest_from(mma) = none, 0, 16
 
-An operation that no path leads to has no distance at all: None, not a large number. The closure
-over all pairs and the cycle of the largest ratio are other algorithms (`bounds`).
+An operation that no path leads to has no distance at all: None, not a large number. The cycle of
+the largest ratio is another algorithm (`lower_bounds`).
 """
 
 from __future__ import annotations

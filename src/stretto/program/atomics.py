@@ -7,8 +7,6 @@ from stretto.kernel.lowering.written import ATOMICS
 
 ATOMIC = frozenset(ATOMICS.values())
 ADDS, SWAPS = ATOMICS["tile.atomic_rmw"], ATOMICS["tile.atomic_cas"]
-COMMUTING = frozenset(("add", "fadd", "max", "min", "umax", "umin", "and", "or", "xor"))
-"""Kinds whose order among themselves does not matter, as long as nobody looks at what was there."""
 ORDERS = {
     "": "acq_rel", "acq_rel": "acq_rel", "acquire": "acquire", "release": "release",
     "relaxed": "relaxed",

@@ -13,6 +13,9 @@ reads these and decides nothing.
     copies    CopyIn             TMA: a tile of a tensor to shared memory; a barrier counts bytes
               CopyOut            TMA: a tile of shared memory to a tensor
               StoreWait          until all copies out but the last `left` have read their tiles
+              ThreadCopy         threads ask for a tile by addresses, into shared memory (cp.async)
+              CommitGroup        what they asked for since the last is a group
+              WaitGroup          until all groups but the last `left` are there: each thread's own
               Fence              what threads wrote to shared memory is seen by TMA and products
     memory    Read, Put          a tile of shared or tensor memory to registers, and back
               Load, Store        global memory, by addresses; `Atomic` changes what is there
@@ -172,6 +175,33 @@ class CopyOut(_Instruction):
 @dataclass(frozen=True, slots=True)
 class StoreWait(_Instruction):
     """Until all of the agent's copies out, but the last so many, have read their tiles."""
+
+    left: int
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadCopy(_Instruction):
+    """Threads ask for a tile, which comes in its own time."""
+
+    operands: tuple[Expression, ...]
+    """Addresses, and which of them are read: where they are not, there will be zeros."""
+    target: Slot
+    layout: Layout
+    """Of the addresses: which thread asks for what."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommitGroup(_Instruction):
+    """What threads asked for since the last of these is a group, empty or not."""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitGroup(_Instruction):
+    """Until all groups but the youngest are there: of each thread what it asked for itself.
+
+    What others asked for is there once all have met; products see it behind a `Fence` of each
+    thread between its wait and that.
+    """
 
     left: int
 
@@ -462,6 +492,9 @@ Instruction = (
     | CopyIn
     | CopyOut
     | StoreWait
+    | ThreadCopy
+    | CommitGroup
+    | WaitGroup
     | Fence
     | Read
     | Put

@@ -77,6 +77,11 @@ def _same(a: Array) -> Array:
     return a
 
 
+def _second(a: Array, b: Array) -> Array:
+    del a
+    return b
+
+
 def _quotient(a: Array, b: Array) -> Array:
     """Towards zero, as hardware divides; nothing is promised of a division by zero."""
     down = np.floor_divide(a, b)
@@ -311,6 +316,7 @@ _FUNCTIONS: dict[str, Function] = {
     **_OF_ONE,
     **_OF_TWO,
     "same": _same,
+    "second": _second,
     "number": _same,
     "quotient": _quotient,
     "remainder": _remainder,

@@ -27,6 +27,7 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--no-trial", action="store_true", help="trust the model, time nothing")
     found.add_argument("--check", action="store_true", help="compare both kernels on copies first")
     found.add_argument("--summary", action="store_true", help="print what became of each kernel")
+    found.add_argument("-v", "--verbose", action="store_true", help="print each as it is decided")
     found.add_argument("-m", dest="module", action="store_true", help="PROGRAM is a module")
     found.add_argument("program", help="a script, or with -m a module")
     found.add_argument("arguments", nargs=argparse.REMAINDER, help="of the program")
@@ -44,6 +45,7 @@ def main(words: Sequence[str] | None = None) -> int:
             wait=asked.wait,
             check="first" if asked.check else None,
             summary=asked.summary,
+            verbose=asked.verbose,
         )
         if not asked.module and not Path(asked.program).exists():
             raise StrettoError(f"{asked.program}: there is no such file")

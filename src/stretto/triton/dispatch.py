@@ -29,7 +29,7 @@ from stretto.launching.launcher import Teller, outside
 from stretto.launching.quick import Guard
 from stretto.launching.reporting import report_refused, report_verdicts
 from stretto.launching.timing import OPEN, Contest, measured, other_stream, tuned
-from stretto.launching.trial import LAUNCHES, Runner
+from stretto.launching.trial import LAUNCHES, MARGIN, Runner
 from stretto.launching.verdicts import (
     Verdict,
     banned,
@@ -40,6 +40,7 @@ from stretto.launching.verdicts import (
     remembered,
     verdicts,
 )
+from stretto.triton.autotuner import OPEN as OPEN_TUNINGS
 from stretto.triton.binding import HEAD, HOOKS, Binding, Launch
 from stretto.triton.failure import LAST, KernelFailedError, failed, watch_end
 from stretto.triton.launched import Launched, launched_of
@@ -64,6 +65,8 @@ class Dispatch:
         self._contests: dict[object, tuple[Contest, Launch]] = {}
         self._counters: dict[object, list[int]] = {}
         """Of our launches of a kind."""
+        self._forced: dict[object, Launch] = {}
+        """Ours, of kinds that an autotuner measures."""
         self._fruitless = 0
         """Launches that were tried, of kinds that have no verdict."""
         self._gone = False
@@ -166,8 +169,9 @@ class Dispatch:
             return self._stock
         kind, production = self._kind(args), self._production
         assert production is not None
-        if not production.begun and tuned() and not self._settings.waits:
-            return self._stock  # of many configurations one will be launched on
+        launch = self._in_tuning(kind, args)
+        if launch is not None:
+            return launch
         if not production.ready(kind, args[:3], args[HEAD:]):
             return self._stock
         settled = self._settled.get(kind)  # by another thread, meanwhile
@@ -227,6 +231,79 @@ class Dispatch:
             return self._as_before(kind, known, ours)
         self._contests[kind] = Contest(f"{self.key} {kind!r}", self.events), ours
         return None
+
+    # In an autotuner --------------------------------------------------------------------------
+
+    @property
+    def gone(self) -> bool:
+        """Whether it is left to Triton."""
+        return self._gone
+
+    @property
+    def tiles(self) -> object:
+        """What ours is made of, whatever the warps and stages of Triton's; None: there is none."""
+        return None if self._gone or self.launched is None else self.launched.ttir.text
+
+    def sketch(self, args: tuple[Any, ...]) -> None:
+        """Have the model say what to expect of ours in a launch."""
+        if self._production is not None:
+            self._production.sketch(args[:3], args[HEAD:])
+
+    @property
+    def sketched(self) -> float | None:
+        """Seconds that the model said."""
+        return None if self._production is None else self._production.sketched
+
+    def made(self, args: tuple[Any, ...], seconds: float) -> bool:
+        """Whether ours is there and worth measuring, or will be in so many seconds."""
+        with self._lock:
+            if self._gone or self._production is None:
+                return False
+            kind, given = self._kind(args), (args[:3], args[HEAD:])
+            try:
+                there = self._production.ready(kind, *given, seconds)
+                return there and self._production.slower(kind, *given) == ""
+            except Exception as error:  # of ours: the user's kernel runs
+                self._leave(error)
+                return False
+
+    def _in_tuning(self, kind: object, args: tuple[Any, ...]) -> Launch | None:
+        """What an autotuner measures; None where there is none, or it has to wait for ours."""
+        tuning = OPEN_TUNINGS[-1] if OPEN_TUNINGS else None
+        if tuning is not None and tuning.ours is self:
+            return self._measured(kind, args)
+        if self._settings.waits or not tuned():
+            return None
+        if tuning is not None:
+            tuning.launched(self, args)
+        return self._stock  # of many configurations one will be launched on
+
+    def _measured(self, kind: object, args: tuple[Any, ...]) -> Launch:
+        """Ours, for the tuner to measure."""
+        if kind not in self._forced:
+            binding = self._binding()
+            bound = binding.bound(args)
+            bound.check(args[:3])
+            self._counters[kind] = [0]
+            guard = Guard(LAST, self, self._counters[kind], self._raised)
+            self._forced[kind] = binding.launch(args, bound, guard)
+            if self._settings.checks:
+                binding.check(args, self.key)
+            watch_end()
+        return self._forced[kind]
+
+    def compared(self, args: tuple[Any, ...], ours_us: float, theirs_us: float) -> None:
+        """The tuner has measured ours, and Triton's fastest configuration."""
+        kind = self._kind(args)
+        wins = ours_us <= (1 - MARGIN) * theirs_us
+        verdict = self._verdict(kind, "ours" if wins else "theirs", "measured by the autotuner")
+        verdict.ours_us, verdict.theirs_us = ours_us, theirs_us
+        note(verdict)
+        if self.events is not None:
+            self._about = self._about or circumstances(self.events.gpu)
+            remember(self.key, kind, self._about, verdict)
+        report_verdicts(verdict.kernel, self.key, [verdict])
+        self._settled_by(kind, self._forced[kind] if wins else self._stock)
 
     def _slower(self, kind: object, args: tuple[Any, ...]) -> str | None:
         """Why the model has a kind run as Triton's; None while that is found out."""

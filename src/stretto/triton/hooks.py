@@ -17,6 +17,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from stretto.triton.autotuner import watch_tuners
 from stretto.triton.dispatch import Dispatch
 from stretto.triton.settings import Settings
 
@@ -32,6 +33,7 @@ def hook(kernel: Any, settings: Settings) -> None:
     """Have the launches of a `@triton.jit` function decided by us from its next compilation on."""
     setattr(kernel, MARK, settings)
     watch(type(kernel))
+    watch_tuners()
 
 
 def watch(kind: type) -> None:

@@ -23,8 +23,9 @@ from typing import Any, TextIO
 
 from stretto.errors import StrettoError
 from stretto.launching.asked import Asked
-from stretto.launching.verdicts import Verdict, verdicts
+from stretto.launching.verdicts import LISTENERS, Verdict, verdicts
 from stretto.machine import Machine
+from stretto.triton.autotuner import watch_tuners
 from stretto.triton.hooks import FOR_ALL, restore_all, watch
 from stretto.triton.settings import Settings
 
@@ -57,12 +58,14 @@ def install(
     wait: bool = False,
     check: str | None = None,
     summary: bool = False,
+    verbose: bool = False,
 ) -> None:
     """Do for all kernels that Triton compiles from now on what the decorator does for one.
 
     `include` and `exclude` are patterns as shells have them (``"flash_*"``), for names of kernels,
     alone or after their module (``"fla.ops.*"``). What is left to Triton is told by `verdicts`, not
-    by warnings. With `summary`, what became of each kernel is printed as the process ends. The
+    by warnings. With `summary`, what became of each kernel is printed as the process ends, with
+    `verbose` each as it is decided, those with nothing to overlap included. The
     other options are those of the decorator; a kernel that has one goes by that.
     """
     for patterns in (include, exclude):
@@ -77,6 +80,8 @@ def install(
     settings = Settings(Asked(machine), False, trial, wait, check is not None, quiet=True)
     FOR_ALL[:] = [Selection(settings, tuple(include), tuple(exclude))]
     watch(function)
+    watch_tuners()
+    LISTENERS[:] = [print_verdict] if verbose else []
     if summary:
         atexit.register(print_summary, sys.stderr)
 
@@ -86,6 +91,12 @@ def uninstall() -> None:
     FOR_ALL.clear()
     restore_all()
     atexit.unregister(print_summary)
+    LISTENERS.clear()
+
+
+def print_verdict(verdict: Verdict) -> None:
+    """What became of one kind of launch, or of a kernel."""
+    sys.stderr.write(f"stretto: {_told(verdict)}\n")
 
 
 def print_summary(out: TextIO) -> None:

@@ -9,6 +9,7 @@ another kind ──► the same maker, which remembers what it made ──► sl
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -16,7 +17,7 @@ from stretto.errors import StrettoError
 from stretto.launching.asked import Asked
 from stretto.launching.loading import Loaded, load, sent
 from stretto.launching.makers import Job, start
-from stretto.launching.making import Compilation, Declined, Made, Request, answer
+from stretto.launching.making import Compilation, Declined, Made, Request, Sketch, answer
 from stretto.launching.reporting import report
 from stretto.launching.storing import Store
 from stretto.launching.verdicts import decline
@@ -31,6 +32,7 @@ class Production:
         self._launched, self._asked, self._key, self._waits = launched, asked, key, waits
         self._jobs: dict[object, Job] = {}
         """By kinds of launches: the first makes the kernel, all are judged."""
+        self._sketch: Job | None = None
         self.loaded: Loaded | None = None
 
     @property
@@ -43,9 +45,11 @@ class Production:
         """Whether it is being made."""
         return any(not job.done for job in self._jobs.values())
 
-    def ready(self, kind: object, grid: tuple[int, ...], given: Sequence[Any]) -> bool:
-        """Whether it is there: it is asked for, and not waited for; StrettoError where it is not
-        to be had."""
+    def ready(
+        self, kind: object, grid: tuple[int, ...], given: Sequence[Any], seconds: float = 0.0
+    ) -> bool:
+        """Whether it is there: it is asked for, and waited for so long at most; StrettoError
+        where it is not to be had."""
         if self.loaded is not None:
             return True
         if not self._jobs:
@@ -56,8 +60,8 @@ class Production:
                 return True
             self._start(kind, grid, given)
         job = next(iter(self._jobs.values()))
-        if self._waits:
-            job.wait()
+        if self._waits or seconds > 0:
+            job.wait(None if self._waits else seconds)
         if not job.done:
             return False
         made = job.answer
@@ -87,7 +91,26 @@ class Production:
             return None
         return job.answer.slower if isinstance(job.answer, Made) else ""
 
+    def sketch(self, grid: tuple[int, ...], given: Sequence[Any]) -> None:
+        """Have the model say what to expect of it, unless it is made already."""
+        made = self.begun or Store().get(self._key, self._launched.name) is not None
+        if self._sketch is None and not made:
+            self._sketch = start(replace(self._request(grid, given), sketch=True), answer)
+
+    @property
+    def sketched(self) -> float | None:
+        """Seconds that the model says; None where it has not, and then it need not any more."""
+        if self._sketch is None:
+            return None
+        self._sketch.withdrawn = True
+        found = self._sketch.answer
+        return found.seconds if isinstance(found, Sketch) else None
+
     def _start(self, kind: object, grid: tuple[int, ...], given: Sequence[Any]) -> None:
+        """Have it made, or a kind judged."""
+        self._jobs[kind] = start(self._request(grid, given), answer)
+
+    def _request(self, grid: tuple[int, ...], given: Sequence[Any]) -> Request:
         launched = self._launched
         name, module = launched.name, launched.ttir
         arguments = {
@@ -97,7 +120,4 @@ class Production:
         }
         own = Compilation(launched.ptx, launched.cubin, module.warps, module.stages, launched.smem)
         read = partial(ttir_kernel, name, module)
-        request = Request(
-            name, self._key, read, self._asked, module.target, own, arguments, grid
-        )  # fmt: skip
-        self._jobs[kind] = start(request, answer)
+        return Request(name, self._key, read, self._asked, module.target, own, arguments, grid)

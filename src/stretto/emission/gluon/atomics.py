@@ -10,16 +10,10 @@ from collections.abc import Sequence
 from stretto.emission.gluon.expressions import dtype, wrapped
 from stretto.kernel import Operation
 from stretto.kernel.tree import kind_of
+from stretto.ops.atomics import ATOMICS
 from stretto.program.atomics import ORDERS, SWAPS, order_of
 from stretto.program.errors import EmitError
 
-_NAMES = {
-    "add": "add", "fadd": "add", "max": "max", "min": "min", "and": "and", "or": "or",
-    "xor": "xor", "exch": "xchg",
-}  # fmt: skip
-"""Kinds as Gluon calls them."""
-_UNSIGNED = {"umax": "max", "umin": "min"}
-"""Kinds that Gluon tells from the others by types, which addresses and values are cast to."""
 _SCOPES = {"": "gpu", "gpu": "gpu", "device": "gpu", "cta": "cta", "tl_blk": "cta", "sys": "sys"}
 
 
@@ -28,14 +22,14 @@ def atomic(operation: Operation, texts: Sequence[str]) -> str:
     swaps = kind_of(operation) == SWAPS
     kind = "exch" if swaps else operation.text("kind")
     given = operation.text("semantics"), operation.text("scope")
-    if kind not in {*_NAMES, *_UNSIGNED} or given[0] not in ORDERS or given[1] not in _SCOPES:
+    if kind not in ATOMICS or given[0] not in ORDERS or given[1] not in _SCOPES:
         told = ", ".join(part for part in (operation.text("kind"), *given) if part)
         raise EmitError(f"an atomic operation ({told}) that has no Gluon", operation)
-    if kind in _UNSIGNED:
+    if ATOMICS[kind].unsigned:
         return _without_signs(operation, texts)
     if swaps and len(texts) > 3:
         raise EmitError("an atomic exchange under a mask has no Gluon", operation)
-    name = "cas" if swaps else _NAMES[kind]
+    name = "cas" if swaps else ATOMICS[kind].gluon
     said = f'sem="{order_of(operation)}", scope="{_SCOPES[given[1]]}"'
     return f"gl.atomic_{name}({', '.join(texts)}, {said})"
 
@@ -51,4 +45,4 @@ def _without_signs(operation: Operation, texts: Sequence[str]) -> str:
     address = f"{wrapped(at)}.to(gl.pointer_type({unsigned}), bitcast=True)"
     said = f'sem="{order_of(operation)}", scope="{_SCOPES[operation.text("scope")]}"'
     taken = ", ".join((address, f"{wrapped(value)}.to({unsigned})", *mask, said))
-    return f"gl.atomic_{_UNSIGNED[operation.text('kind')]}({taken}).to({type})"
+    return f"gl.atomic_{ATOMICS[operation.text('kind')].gluon}({taken}).to({type})"

@@ -16,7 +16,7 @@ from stretto.machine import Machine
 from stretto.program import KernelProgram
 from stretto.program.builder import Looped, Worker, build_program
 from stretto.program.expressions import Combined, Computed, Expression, Held
-from stretto.program.instructions import Advance, Instruction
+from stretto.program.instructions import Advance, Instruction, ThreadCopy
 from stretto.program.kernel_program import (
     AgentProgram,
     Barriers,
@@ -41,7 +41,7 @@ tma_store = getattr(tma, "async_store", None) or tma.async_copy_shared_to_global
 '''
 
 _TRITON = "from triton import language as tl\n"
-_MMA = "from triton.experimental.gluon.language.nvidia.ampere import mma_v2\n"
+_AMPERE = "from triton.experimental.gluon.language.nvidia.ampere import {}\n"
 _LIBDEVICE = "from triton.language.extra import libdevice\n"
 
 _NEXT = '''
@@ -210,11 +210,13 @@ def source(program: KernelProgram) -> str:
     sums = any(isinstance(one, TensorMemory) for one in program.memory)
     bodies = [agent.body for agent in program.agents]
     modules = _modules(bodies)
+    copies = any(isinstance(one, ThreadCopy) for body in bodies for one in walk(body))
+    ampere = ["async_copy"] * copies + [one for one in ("mma_v2",) if one in modules]
     head = _HEAD.format(
         title=program.title,
         products=_BLACKWELL if sums else _HOPPER,
         before=_TRITON if "tl" in modules else "",
-        beside=_MMA if "mma_v2" in modules else "",
+        beside=_AMPERE.format(", ".join(ampere)) if ampere else "",
         behind=_LIBDEVICE if "libdevice" in modules else "",
     )
     _text(lines, head)

@@ -19,11 +19,12 @@ from stretto.frontends.tileir import types as tileir
 from stretto.frontends.tileir.attributes import Scalar as Numeral
 from stretto.kernel import Attribute, Scalar, Tile, Value, View
 from stretto.kernel.types import shape_of
+from stretto.ops.atomics import ATOMICS
 
 _T = TypeVar("_T")
 
-ATOMICS = {"addf": "fadd", "xchg": "exch"}
-"""Kinds that a kernel spells otherwise."""
+_KINDS = {row.tileir: row.name for row in ATOMICS.values()}
+"""Of atomic operations, as a kernel spells them."""
 
 
 def tensor_view(scope: Scope, operation: Operation) -> None:
@@ -258,7 +259,7 @@ def reduce_view(scope: Scope, operation: Operation) -> None:
 def _kind(operation: Operation) -> str:
     mode = operation.attributes["mode"]
     assert isinstance(mode, str)
-    return ATOMICS.get(mode, mode)
+    return _KINDS.get(mode, mode)
 
 
 def _weak(scope: Scope, operation: Operation) -> None:

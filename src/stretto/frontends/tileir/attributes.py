@@ -17,9 +17,10 @@ from stretto.frontends.tileir.numbers import number_of
 from stretto.frontends.tileir.sections import Strings, Table, read_table
 from stretto.frontends.tileir.types import Number, Tile, Type, Types, choice
 from stretto.limits import ATTRIBUTES_NESTED
+from stretto.ops.atomics import ATOMICS
 
 ENUMERATIONS: dict[str, tuple[str, ...]] = {
-    "atomic": ("and", "or", "xor", "add", "addf", "max", "min", "umax", "umin", "xchg"),
+    "atomic": tuple(row.tileir for row in ATOMICS.values()),
     "ordering": ("unordered", "ordered"),
     "predicate": (
         "equal",

@@ -33,6 +33,7 @@ from stretto.kernel import (
     Value,
 )
 from stretto.kernel.types import element_of, like, shape_of
+from stretto.ops.atomics import ATOMICS
 from stretto.ops.operations import BY_SYMBOL, from_ttir
 from stretto.ops.predicates import PREDICATES
 
@@ -44,7 +45,7 @@ _RENAMED = {
 }
 """Those that take and make the same things, in the same order."""
 
-_ATOMIC = ("and", "or", "xor", "add", "fadd", "max", "min", "umax", "umin", "exch")
+_ATOMIC = tuple(ATOMICS)
 """Kinds of read-modify-write by their numbers, which begin at 1."""
 _SEMANTICS = ("relaxed", "acquire", "release", "acq_rel")
 _SCOPES = ("gpu", "cta", "sys")

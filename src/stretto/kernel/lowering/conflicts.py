@@ -18,12 +18,13 @@ from collections.abc import Callable, Mapping
 from stretto.kernel.addresses import Addresses
 from stretto.kernel.tree import Kernel, Operation, Value, carried_from, root_of
 from stretto.kernel.types import shape_of
+from stretto.ops.atomics import COMMUTING
 
 _LOADS = ("tile.load", "tile.view_load", "tile.view_gather")
 _STORES = ("tile.store", "tile.view_store", "tile.view_scatter", "tile.view_reduce")
 _BOTH = ("tile.atomic_rmw", "tile.atomic_cas")
-_ADDED = ("add", "fadd", "max", "min", "umax", "umin", "and", "or", "xor")
-"""Kinds of read-modify-write whose order does not matter among themselves."""
+ACQUIRING = ("acquire", "acq_rel")
+"""Atomic operations after which a block sees what others wrote."""
 
 
 Range = tuple[int, int]
@@ -99,6 +100,21 @@ def written(kernel: Kernel) -> tuple[str, ...]:
     return tuple(name for name in everything if "" in found or name in found)
 
 
+def changed_beside(kernel: Kernel, loop: Operation, load: Operation) -> bool:
+    """Whether a loop may change what a load in it reads, or waits for others who do."""
+    makers = {value: op for op in kernel.walk() for value in op.results}
+    carried = carried_from(kernel.walk())
+    root = root_of(load.operands[0], makers, carried, _through)
+    for op in loop.walk():
+        if op.name in _BOTH and op.text("semantics", "acq_rel") in ACQUIRING:
+            return True
+        if op.name in (*_STORES, *_BOTH):
+            other = root_of(op.operands[0], makers, carried, _through)
+            if root is None or other is None or root is other:
+                return True
+    return False
+
+
 def _apart(first: Range | None, second: Range | None) -> bool:
     if first is None or second is None:
         return False
@@ -107,7 +123,7 @@ def _apart(first: Range | None, second: Range | None) -> bool:
 
 def _commute(first: Operation, second: Operation) -> bool:
     both = first.name == second.name == "tile.atomic_rmw"
-    return both and first.text("kind") == second.text("kind") and first.text("kind") in _ADDED
+    return both and first.text("kind") == second.text("kind") and first.text("kind") in COMMUTING
 
 
 def _through(made: Operation, value: Value) -> Value | None:

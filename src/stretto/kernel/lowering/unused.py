@@ -12,17 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from stretto.kernel.tree import Kernel, Operation, Region, Value
-
-_PURE = frozenset(
-    f"tile.{name}"
-    for name in (
-        "splat", "range", "broadcast", "expand_dims", "reshape", "transpose", "join", "split",
-        "cat", "extract", "gather", "offset", "hint", "view", "view_size", "load", "view_load",
-        "view_gather", "pointer_to_int", "int_to_pointer", "block_index", "block_count", "dot",
-        "reduce", "scan",
-    )
-)  # fmt: skip
-"""Operations that are done for what they make; beside these, arithmetic."""
+from stretto.ops.operations import OPERATIONS
 
 
 def without_unused(kernel: Kernel) -> Kernel:
@@ -105,9 +95,8 @@ class _Marks:
 
 def _is_pure(operation: Operation) -> bool:
     """Whether an operation is done for its results alone."""
-    if operation.name.startswith(("arith.", "math.", "libdevice.")):
-        return True
-    return operation.name in _PURE and not operation.attributes.get("volatile")
+    row = OPERATIONS.get(operation.name)
+    return row is not None and row.pure and not operation.attributes.get("volatile")
 
 
 def _written(region: Region, wanted: set[Value], staying: set[Operation]) -> Region:

@@ -248,8 +248,8 @@ class Exchange:
         """A histogram is put together in memory: a number of 32 bits for each."""
         self._take(max(bins, 32) * 4)
 
-    def told(self, type: Type) -> None:
-        """All threads are told what one of them found out: an atomic operation's result."""
+    def broadcast(self, type: Type) -> None:
+        """All threads get what one of them found out: an atomic operation's result."""
         elements = prod(type.shape) if isinstance(type, Tile) else 1
         self._take(elements * (POINTER_BITS // 8))
 

@@ -6,22 +6,23 @@ A product in flight is known by its variable; a wait says how many younger ones 
 from __future__ import annotations
 
 from stretto.kernel import Operation, Value
-from stretto.kernel.lowering.written import LOAD, STORE, TMA_LOAD, TMA_STORE
+from stretto.kernel.lowering.written import COPY, LOAD, STORE, TMA_LOAD, TMA_STORE
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer, Scalar, Tile
 from stretto.kernel.wiring import Accumulated, Outer, Taken
 from stretto.materialization.program import Direct, Issue, LiveIn, Path, Stored, Through
 from stretto.ops.opcodes import opcode
 from stretto.program.atomics import ATOMIC
-from stretto.program.builder.loop_view import Flight, LoopView, Way
+from stretto.program.builder.loop_copies import LoopCopies
+from stretto.program.builder.loop_view import Flight, Way
 from stretto.program.builder.operands import (
     Operand,
     computed,
+    full_shape,
     in_layout,
     is_together,
     seen_through,
     together,
-    whole,
 )
 from stretto.program.builder.plan import SMEM_READ, SMEM_WRITE
 from stretto.program.builder.sums import on_its_own
@@ -61,7 +62,7 @@ OVERWRITTEN = "ptxas 12.8 may give its registers to the next product, and not re
 """Why a left factor is named that no step changes."""
 
 
-class LoopOperations(LoopView):
+class LoopOperations(LoopCopies):
     """Builds what operations of a loop do in a step."""
 
     _positions: dict[tuple[str, int], tuple[str, str]]
@@ -85,6 +86,8 @@ class LoopOperations(LoopView):
             self._mark("before", i, "products")
             self._await(way, i, operation)
             self._mark("behind", i, "products")
+        elif kind == COPY:
+            self._ask(way, i, operation)
         elif kind == SMEM_WRITE:
             self._put_in_slot(way, i, operation)
         elif kind == SMEM_READ:
@@ -124,6 +127,17 @@ class LoopOperations(LoopView):
         a.say(Expect(full, ring.bytes))
         a.say(CopyIn(descriptor, at, full, Slot(a.take(ring.name), slot), ring.bytes))
 
+    def _ask(self, way: Way, i: Issue, operation: Operation) -> None:
+        """Threads copy to a slot of a ring: a group of its own."""
+        a = self._a
+        ring = self._copies.rings[i.op].ring
+        slot, _ = self._positions[ring.name, way.stages[i.op]]
+        for instruction in self._copies.meet(i.op, way.stages, way.order):
+            a.say(instruction)
+        target = Slot(a.take(ring.name), slot)
+        a.say(a.copied(operation, self._by_value(way, i, operation), target))
+        self._commit(i)
+
     def _copy_out(self, way: Way, i: Issue, operation: Operation) -> None:
         a, view = self._a, operation.operands[1]
         numbers = [
@@ -139,7 +153,7 @@ class LoopOperations(LoopView):
         a = self._a
         ring = next(r for r, reads in self._touched(i) if not reads)
         slot, _ = self._positions[ring.name, way.stages[i.op]]
-        operand = whole(self._operand(way, i, 0), operation, 0)
+        operand = full_shape(self._operand(way, i, 0), operation, 0)
         stores = [j for j in self._issues if kind_of(self._wiring.operations[j.op]) == TMA_STORE]
         if self._stored_from(ring):
             a.say(StoreWait(len(stores) * (ring.depth - 1)))
@@ -248,7 +262,7 @@ class LoopOperations(LoopView):
             return
         called = operand.expression.name if isinstance(operand.expression, Name) else "factor"
         name = self._a.names.give(f"{called}_factor")
-        operand = whole(operand, product, side)
+        operand = full_shape(operand, product, side)
         self._a.say(Assign((name,), (in_layout(operand, wanted, value.type, self._a.layouts),)))
         self._factors[value, wanted] = Name(name)
 

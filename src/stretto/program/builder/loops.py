@@ -54,6 +54,7 @@ class LoopBuilder(LoopSteps):
         self._mine = {i.op for i in self._issues}
         self._issue_of = {i.op: i for i in self._issues}
         self._stage = self._steps.stages
+        self._find_copies()
         self._before()
         short = Way(dict.fromkeys(self._stage, 0), self._a.names.give("i"))
         long = Way(dict(self._stage))
@@ -304,7 +305,7 @@ class LoopBuilder(LoopSteps):
         for step in range(steps.first, steps.last):
             a.say(Remark(f"prologue, step {step}"))
             way.at = step
-            self._step(way, steps.prologue(step), "prologue", step)
+            self._step(way, steps.prologue(step), "prologue", step, self._issues)
         first = steps.last
         if peel:
             a.say(Remark("the kernel's first step"))
@@ -314,6 +315,7 @@ class LoopBuilder(LoopSteps):
         way.at, way.step, way.ahead = None, self._counter_name, None
         a.say(Remark("kernel"))
         before = [(f.op, f.age) for f in way.pending]
+        copies = list(self._copies.groups)
         end = Arithmetic("+", n, number(steps.first)) if steps.first else n
         reread = self._read_behind()
         begun = {slot: a.names.give(f"{slot}_begun") for slot in reread}
@@ -324,6 +326,8 @@ class LoopBuilder(LoopSteps):
         a.clocks(Tracer.leave)
         if [(f.op, f.age) for f in way.pending] != before:
             raise EmitError(f"loop `{self._program.loop.name}`: products in flight do not settle")
+        if not self._copies.settled(copies):
+            raise EmitError(f"loop `{self._program.loop.name}`: copies in flight do not settle")
         if begun:
             a.say(Remark(RECOUNTED))
         for slot, name in begun.items():

@@ -42,7 +42,7 @@ class Operand:
     """What there is of it, where that is less than its shape: it is spread where it meets more."""
 
     @property
-    def whole(self) -> bool:
+    def full(self) -> bool:
         """Whether it has its full shape."""
         return self.part is None
 
@@ -72,7 +72,7 @@ def seen_through(operation: Operation, source: Operand, layouts: Exchange) -> Op
         return Operand(Expanded(inner, axis, len(result.type.shape)), layout, part)
     if kind == "broadcast":
         return Operand(source.expression, source.layout, source.part or type)
-    source = whole(source, operation, 0)
+    source = full_shape(source, operation, 0)
     assert source.layout is not None
     if kind == "transpose":
         order = operation.integers("permutation")
@@ -84,10 +84,10 @@ def seen_through(operation: Operation, source: Operand, layouts: Exchange) -> Op
     raise unwritten(operation, " of registers")
 
 
-def whole(operand: Operand, operation: Operation, number: int) -> Operand:
+def full_shape(operand: Operand, operation: Operation, number: int) -> Operand:
     """An operand in its full shape."""
     type = operation.operands[number].type
-    if operand.whole or operand.layout is None or not isinstance(type, Tile):
+    if operand.full or operand.layout is None or not isinstance(type, Tile):
         return operand
     return Operand(Spread(operand.expression, type, operand.layout), operand.layout)
 
@@ -130,7 +130,7 @@ def _in_home(
     type = operation.operands[number].type
     if not isinstance(type, Tile):
         return operand.expression
-    tile = whole(operand, operation, number)
+    tile = full_shape(operand, operation, number)
     if tile.layout is None:
         return Everywhere(tile.expression, type, home)
     return in_layout(tile, home, type, layouts)
@@ -158,7 +158,7 @@ def _in_full(
     home = Slice(len(type.shape), layout)
     if operand.layout is None:
         return Everywhere(operand.expression, type, home)
-    return in_layout(whole(operand, operation, number), home, type, layouts)
+    return in_layout(full_shape(operand, operation, number), home, type, layouts)
 
 
 def computed(operation: Operation, operands: Sequence[Operand], layouts: Exchange) -> Operand:
@@ -190,7 +190,7 @@ def computed(operation: Operation, operands: Sequence[Operand], layouts: Exchang
     ]
     made = Computed(operation, tuple(laid_out))
     tiles = [operand for operand in operands if operand.layout is not None]
-    if any(operand.whole for operand in tiles) or _spreads(tiles, result.type):
+    if any(operand.full for operand in tiles) or _spreads(tiles, result.type):
         return Operand(made, layout)
     if not tiles:
         return Operand(Everywhere(made, result.type, layout), layout)
@@ -226,7 +226,7 @@ def _histogram(operation: Operation, operands: Sequence[Operand], layouts: Excha
 def _reduced(operation: Operation, operand: Operand, layouts: Exchange) -> Operand:
     """A tile with an axis less, or the number that is left of its last one."""
     result, axis = operation.result, operation.integer("axis")
-    source, type = whole(operand, operation, 0), operation.operands[0].type
+    source, type = full_shape(operand, operation, 0), operation.operands[0].type
     if source.layout is None and isinstance(type, Tile):  # Gluon reduces no number
         home = layouts.of(operation.operands[0])
         source = Operand(Everywhere(source.expression, type, home), home)

@@ -12,7 +12,7 @@ from stretto.kernel.types import Buffer, Tile, Token
 from stretto.ops.opcodes import opcode
 from stretto.program.atomics import ADDS, ATOMIC
 from stretto.program.builder.layouts import Layouts
-from stretto.program.builder.operands import Operand, in_layout, whole
+from stretto.program.builder.operands import Operand, full_shape, in_layout
 from stretto.program.builder.plan import SMEM_WRITE, Plan, Worker
 from stretto.program.builder.sum_agent import SumBuilder
 from stretto.program.builder.sums import SUM_READ, SUM_WRITE, on_its_own
@@ -150,11 +150,11 @@ class OperationBuilder(ValueBuilder):
     ) -> Atomic:
         """Registers combined with what is at addresses; `target` is what was there before."""
         result, operands = operation.result, operation.operands
-        taken = [whole(value(v), operation, i) for i, v in enumerate(operands)]
+        taken = [full_shape(value(v), operation, i) for i, v in enumerate(operands)]
         if len(taken) == 3 and is_true(taken[2].expression) and kind_of(operation) == ADDS:
             taken.pop()
         if target is not None:
-            self.layouts.told(result.type)
+            self.layouts.broadcast(result.type)
         if not isinstance(result.type, Tile):
             return Atomic(target, operation, tuple(one.expression for one in taken))
         layout = self.layouts.of(operands[0])
@@ -173,7 +173,7 @@ class OperationBuilder(ValueBuilder):
             if isinstance(one.type, Tile) and operand.layout is None:
                 everywhere = Everywhere(operand.expression, one.type, self.layouts.of(one))
                 operand = Operand(everywhere, self.layouts.of(one))
-            elif isinstance(one.type, Tile) and not operand.whole:
+            elif isinstance(one.type, Tile) and not operand.full:
                 assert operand.layout is not None
                 operand = Operand(Spread(operand.expression, one.type, operand.layout))
             shown.append(operand.expression)

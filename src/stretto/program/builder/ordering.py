@@ -20,7 +20,8 @@ from stretto.kernel.lowering.work_tiles import LOOPS
 from stretto.kernel.lowering.written import LOAD, STORE, TMA_LOAD, TMA_STORE
 from stretto.kernel.tree import carried_from, kind_of, root_of
 from stretto.kernel.types import Pointer, Scalar
-from stretto.program.atomics import ATOMIC, COMMUTING, order_of
+from stretto.ops.atomics import COMMUTING
+from stretto.program.atomics import ATOMIC, order_of
 from stretto.program.errors import EmitError
 
 _ROOTED = frozenset(("offset", "tensor_view", "splat", "broadcast", "expand_dims", "view"))

@@ -16,7 +16,7 @@ from math import prod
 
 from stretto.kernel import Kernel, Operation, Value
 from stretto.kernel.lowering.work_tiles import LOOPS
-from stretto.kernel.lowering.written import DESCRIPTOR, GATHER, SCATTER, TMA_LOAD, TMA_STORE
+from stretto.kernel.lowering.written import COPY, DESCRIPTOR, GATHER, SCATTER, TMA_LOAD, TMA_STORE
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer, Pointer, Tile, View
 from stretto.kernel.wiring import LoopWiring
@@ -24,6 +24,7 @@ from stretto.machine import Machine
 from stretto.materialization import Program
 from stretto.ops.opcodes import opcode
 from stretto.ops.spaces import SPACES, STAGING, TENSOR
+from stretto.program.builder.layouts import copied_by_columns
 from stretto.program.builder.names import Names
 from stretto.program.builder.ordering import repeatable, require_order
 from stretto.program.builder.rings import Ring, rings_of
@@ -40,6 +41,8 @@ BARRIERS_ALIGNED = 16
 """Bytes of which barriers that are allocated together take a multiple."""
 WHOLE = "make a descriptor of the whole array, and add what the block is at to its coordinates"
 """What helps where a host cannot make a descriptor."""
+RESIDENT = 3
+"""Blocks that an SM has beside each other: up to so many, no slot more takes the place of one."""
 EITHER_BITS = 16
 """Of elements of factors that a product takes by rows and by columns."""
 
@@ -179,7 +182,7 @@ class Plan:
             row = opcode(kind_of(made))
             if row.allocates:
                 return value
-            if kind_of(made) in (TMA_LOAD, SMEM_WRITE):
+            if kind_of(made) in (TMA_LOAD, COPY, SMEM_WRITE):
                 value = made.operands[-1]
             elif row.view:
                 value = made.operands[0]
@@ -284,7 +287,8 @@ def make_plan(
 
 def _turn(plan: Plan) -> None:
     """Which buffers are laid out by columns: the factors of a product have K in one piece, but for
-    16 bits, of which it takes either."""
+    16 bits, of which it takes either; threads copy what follows one another in memory."""
+    plan.turned |= {plan.root(op.operands[-1]) for op in copied_by_columns(plan.kernel)}
     ways: dict[Value, bool] = {}
     copied = {plan.root(op.operands[-1]) for op in plan.kernel.walk() if kind_of(op) == TMA_LOAD}
     for operation in plan.kernel.walk():
@@ -341,23 +345,32 @@ def _parameters(kernel: Kernel, names: Names) -> dict[Value, tuple[str, Given]]:
 
 
 def deepen(plan: Plan, most: int = 8) -> None:
-    """Rings that TMA fills get slots beyond what lifetimes ask, for copies that come late."""
+    """Rings that TMA fills get slots beyond what lifetimes ask, for copies that come late; those
+    that threads copy to get one, so that nobody asks for a slot that has only just been read."""
     budget = plan.machine.budget(STAGING)
     room = None if budget is None else budget.bytes
     if room is None:
         return
+    copied = [ring for ring in plan.shared_rings() if ring.copied and ring.depth < most]
+    blocks = room // max(1, plan.bytes)
+    _grow(copied, plan, room // max(1, min(blocks, RESIDENT)))
     rings = [ring for ring in plan.shared_rings() if ring.by_tma and not ring.exact]
     while rings:
         least = min(ring.depth for ring in rings)
         growing = [ring for ring in rings if ring.depth == least]
-        if least >= most:
+        if least >= most or not _grow(growing, plan, room):
             return
-        for ring in growing:
-            ring.depth += 1
-        if plan.bytes > room:
-            for ring in growing:
-                ring.depth -= 1
-            return
+
+
+def _grow(rings: Sequence[Ring], plan: Plan, room: int) -> bool:
+    """A slot more for each, if that fits."""
+    for ring in rings:
+        ring.depth += 1
+    if plan.bytes <= room:
+        return True
+    for ring in rings:
+        ring.depth -= 1
+    return False
 
 
 def _find_views(plan: Plan, names: Names) -> None:

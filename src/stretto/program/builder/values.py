@@ -19,12 +19,12 @@ from stretto.program.builder.names import RESERVED, Names, combiners
 from stretto.program.builder.operands import (
     Operand,
     computed,
+    full_shape,
     in_layout,
     is_together,
     seen_through,
     settled,
     together,
-    whole,
 )
 from stretto.program.builder.plan import SMEM_READ, SMEM_WRITE, Plan, SharedTile, Worker
 from stretto.program.builder.tracer import Tracer
@@ -44,7 +44,7 @@ from stretto.program.expressions import (
     Zeros,
     number,
 )
-from stretto.program.instructions import Assign, Load, Origin, Read, Wait
+from stretto.program.instructions import Assign, Load, Origin, Read, ThreadCopy, Wait
 from stretto.program.kernel_program import WorkTiles
 from stretto.program.layouts import Layout
 
@@ -234,12 +234,25 @@ class ValueBuilder(BodyBuilder):
         layout = self.layouts.of(result)
         return self._all_in(layout, operation, value), layout
 
+    def copied(
+        self, operation: Operation, value: Callable[[Value], Operand], target: Slot
+    ) -> ThreadCopy:
+        """A copy by threads."""
+        layout, buffer = self.layouts.of(operation.operands[0]), operation.operands[-1]
+        return ThreadCopy(self._all_in(layout, operation, value, but=buffer), target, layout)
+
     def _all_in(
-        self, layout: Layout, operation: Operation, value: Callable[[Value], Operand]
+        self,
+        layout: Layout,
+        operation: Operation,
+        value: Callable[[Value], Operand],
+        but: Value | None = None,
     ) -> tuple[Expression, ...]:
-        """Operands in a layout; addresses in full, also where all of them are the same."""
-        address, *others = (whole(value(v), operation, i) for i, v in enumerate(operation.operands))
-        types = [v.type for v in operation.operands[1:]]
+        """Operands, all of them `but` one, in a layout; addresses in full, also where all of them
+        are the same."""
+        taken = [v for v in operation.operands if v is not but]
+        address, *others = (full_shape(value(v), operation, i) for i, v in enumerate(taken))
+        types = [v.type for v in taken[1:]]
         rest = [
             in_layout(one, layout, type, self.layouts)
             for one, type in zip(others, types, strict=True)
@@ -260,7 +273,7 @@ class ValueBuilder(BodyBuilder):
         assert isinstance(value.type, Tile)
         if operand.layout is None:
             return Everywhere(operand.expression, value.type, layout)
-        if not operand.whole:
+        if not operand.full:
             full = Spread(operand.expression, value.type, operand.layout)
             operand = Operand(full, operand.layout)
         return in_layout(operand, layout, value.type, self.layouts)
@@ -302,7 +315,7 @@ class ValueBuilder(BodyBuilder):
                 found.append(Transposed(made.integers("permutation")))
             elif kind == "view":
                 found.append(InShape(value.type.shape))
-            elif kind in (TMA_LOAD, SMEM_WRITE):
+            elif kind in (TMA_LOAD, COPY, SMEM_WRITE):
                 break
             value = made.operands[0]
         return tuple(reversed(found))

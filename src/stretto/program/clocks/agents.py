@@ -33,6 +33,7 @@ from stretto.program.instructions import (
     Assign,
     Atomic,
     Commit,
+    CommitGroup,
     CopyIn,
     CopyOut,
     Expect,
@@ -52,8 +53,11 @@ from stretto.program.instructions import (
     Store,
     StoreWait,
     TensorProduct,
+    ThreadBarrier,
+    ThreadCopy,
     TraceSteps,
     Wait,
+    WaitGroup,
     While,
 )
 from stretto.program.kernel_program import AgentProgram, KernelProgram, TensorMemory
@@ -115,6 +119,17 @@ class AgentRun:
     """All of those so far."""
     reads: int = 0
     """What its own threads read: they have it in registers before they issue a copy."""
+    groups: list[int] = field(default_factory=list[int])
+    """Copies by threads in groups that are not waited for, the oldest first."""
+    asked: int = 0
+    """Those that are in no group yet."""
+    copied: int = 0
+    """All of those so far."""
+    landed: Knowledge = field(default_factory=Knowledge)
+    """Those of them that each thread has waited for by itself, and has fenced: others learn of them
+    when all meet."""
+    met: int = 0
+    """What all threads knew when they met last."""
     goes_round: dict[str, int] = field(default_factory=dict[str, int])
     """Slots that each variable counts."""
     behind: dict[str, None] = field(default_factory=dict[str, None])
@@ -132,7 +147,12 @@ class AgentRun:
         for name in self.behind:
             told = f"{self.agent.name} ends with `{name}` at a slot or a phase that it has had"
             raise self.orders.fault(told, last)
-        for bits, told in ((sum(self.stores), "a copy out"), (self._open(), "a product")):
+        open_ = (
+            (sum(self.stores), "a copy out"),
+            (sum(self.groups) | self.asked, "a copy by threads"),
+            (self._open(), "a product"),
+        )
+        for bits, told in open_:
             if bits:
                 raise self.orders.fault(f"{self.agent.name} ends before {told} is done", last)
 
@@ -382,9 +402,36 @@ class AgentRun:
             self.learn(sum(self.stores[:done]))
             del self.stores[:done]
 
+    def thread_copy(self, one: ThreadCopy) -> None:
+        """Threads write a slot in their own time: all must have been done with it when they met."""
+        bit, before = self.happens(one, "a copy"), self.now.copy()
+        before.known &= self.met
+        self.touch(one.target, one, bit, before, "threads", writes=True)
+        self.asked |= bit
+        self.copied |= bit
+
+    def commit_group(self, one: CommitGroup) -> None:
+        """A group more, which may be empty."""
+        del one
+        self.groups.append(self.asked)
+        self.asked = 0
+
+    def wait_group(self, one: WaitGroup) -> None:
+        """Each thread has what it asked for itself, but for the youngest groups."""
+        done = max(0, len(self.groups) - one.left)
+        self.landed.known |= sum(self.groups[:done])
+        del self.groups[:done]
+
+    def meet(self, _: ThreadBarrier) -> None:
+        """All threads of the agent meet, and know what each of them knew."""
+        self.now.learn(self.landed)
+        self.met = self.now.known
+
     def fence(self, _: Fence) -> None:
-        """What is known is seen by the asynchronous proxy as well."""
-        self.now.fenced = self.now.known
+        """What is known is seen by the asynchronous proxy as well; of copies by threads, what each
+        has waited for: others' are fenced by those who asked for them, before all meet."""
+        self.landed.fenced = self.landed.known
+        self.now.fenced |= self.now.known & ~self.copied
 
     def read(self, one: Read) -> None:
         """Memory to registers."""
@@ -458,6 +505,10 @@ ACTS: dict[type[Any], str] = {
     CopyIn: "copy_in",
     CopyOut: "copy_out",
     StoreWait: "store_wait",
+    ThreadCopy: "thread_copy",
+    CommitGroup: "commit_group",
+    WaitGroup: "wait_group",
+    ThreadBarrier: "meet",
     Fence: "fence",
     Read: "read",
     Put: "put",
@@ -488,7 +539,7 @@ def _read_names(instruction: Instruction) -> frozenset[str]:
             return names_in((instruction.left,))
         case Assign():
             return names_in(instruction.values)
-        case Store() | Load() | Atomic():
+        case Store() | Load() | Atomic() | ThreadCopy():
             return names_in(instruction.operands)
         case Put():
             return names_in((instruction.value,))

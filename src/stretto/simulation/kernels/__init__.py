@@ -7,6 +7,6 @@ Addresses, masks, bounds of loops and what sums begin with are computed from the
 loaded with this package, which nothing else imports before it is asked for.
 """
 
-from stretto.simulation.kernels.interpreting import Pipelined, run_kernel
+from stretto.simulation.kernels.interpreter import Pipelined, run_kernel
 
 __all__ = ["Pipelined", "run_kernel"]

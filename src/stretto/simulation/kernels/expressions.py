@@ -34,7 +34,7 @@ from stretto.program.expressions import (
     Zeros,
 )
 from stretto.simulation.kernels.arrays import Array, constant, dtype_of
-from stretto.simulation.kernels.evaluating import Evaluator
+from stretto.simulation.kernels.evaluator import Evaluator
 from stretto.simulation.kernels.memory import Address
 
 

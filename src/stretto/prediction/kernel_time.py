@@ -61,7 +61,7 @@ COPIES_AND_ONE = 2
 Trips = tuple[int, ...]
 
 
-def predict_whole(
+def predict_kernel(
     subject: Subject,
     machine: Machine,
     grid: tuple[int, ...],
@@ -107,6 +107,8 @@ def pace_of_threads(subject: Subject, machine: Machine) -> Pace | None:
     Loops whose trips are not told go round a few times, and there are blocks for every place; None
     where threads do not load, or the machine does not tell of loads.
     """
+    if not machine.timings:
+        return None
     sms = timings_of(machine).sms
     whole = _Whole(subject, machine, (sms * BLOCKS,), {}, None, assumed=ASSUMED)
     return whole.pace()
@@ -123,7 +125,7 @@ class Watched:
     costing: Costing
 
 
-def watch_whole(
+def watch_kernel(
     subject: Subject,
     machine: Machine,
     grid: tuple[int, ...],

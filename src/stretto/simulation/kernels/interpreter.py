@@ -23,9 +23,9 @@ from stretto.materialization import Program
 from stretto.ops.opcodes import opcode
 from stretto.simulation.execution import run_program
 from stretto.simulation.kernels.arrays import Array, fitted
-from stretto.simulation.kernels.evaluating import Evaluator
+from stretto.simulation.kernels.evaluator import Evaluator
+from stretto.simulation.kernels.loop_domain import LoopDomain
 from stretto.simulation.kernels.memory import Address, BufferRef, Cell, Heap, TensorView
-from stretto.simulation.kernels.pipelining import LoopDomain
 from stretto.simulation.outcome import Finding
 
 Inputs = Mapping[str, Any]

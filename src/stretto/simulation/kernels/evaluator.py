@@ -18,6 +18,7 @@ from stretto.kernel import Operation, Value
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer, Pointer, Scalar, Tile, element_of, shape_of
 from stretto.materialization import Persistent
+from stretto.ops.atomics import ATOMICS
 from stretto.ops.opcodes import opcode
 from stretto.ops.operations import OPERATIONS, combining_row
 from stretto.ops.predicates import PREDICATES
@@ -209,7 +210,11 @@ class Evaluator:
         tile, view, *coordinates = operands
         assert isinstance(view, TensorView)
         kind = operation.text("kind")
-        view.store(box(_whole(coordinates), tile.shape), tile, _ATOMIC[kind] if kind else None)
+        view.store(
+            box(_whole(coordinates), tile.shape),
+            tile,
+            function_named(ATOMICS[kind].numpy) if kind else None,
+        )
         return (None,)
 
     def tma_gather(self, operation: Operation, operands: Sequence[Datum]) -> tuple[Datum, ...]:
@@ -320,7 +325,7 @@ class Evaluator:
             if expected is not None:
                 new = value[at] if old == expected[at] else old
             else:
-                new = _ATOMIC[operation.text("kind")](old, value[at])
+                new = function_named(ATOMICS[operation.text("kind")].numpy)(old, value[at])
             address.array.store(place, np.asarray(new), None)
         return (found.reshape(np.shape(address.offsets)),)
 
@@ -438,19 +443,6 @@ def _reduced(kind: str, source: Array, axis: int, element: Scalar) -> Array:
     kept = source.dtype if combine in (np.add, np.multiply) else None
     return np.asarray(combine.reduce(source, axis=axis, dtype=kept))
 
-
-_ATOMIC: dict[str, Callable[[Any, Any], Any]] = {
-    "add": np.add,
-    "fadd": np.add,
-    "max": np.maximum,
-    "min": np.minimum,
-    "umax": function_named("unsigned_maximum"),
-    "umin": function_named("unsigned_minimum"),
-    "and": np.bitwise_and,
-    "or": np.bitwise_or,
-    "xor": np.bitwise_xor,
-    "exch": lambda _, new: new,
-}
 
 METHODS: dict[str, Callable[[Evaluator, Operation, Sequence[Datum]], tuple[Datum, ...]]] = {
     "atomic": Evaluator.atomic,

@@ -17,7 +17,7 @@ from stretto.kernel.wiring import Accumulated, Held, LoopWiring, Outer, Taken
 from stretto.loop import Op
 from stretto.simulation.domains import BEFORE, Datum, Trace
 from stretto.simulation.kernels.arrays import fitted
-from stretto.simulation.kernels.evaluating import Evaluator
+from stretto.simulation.kernels.evaluator import Evaluator
 from stretto.simulation.kernels.memory import BufferRef, Cell
 
 Enclosing = Callable[[Operation, Mapping[Value, Any]], Sequence[Any]]
