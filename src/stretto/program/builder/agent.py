@@ -62,8 +62,13 @@ class AgentBuilder(OperationBuilder):
                 phase = int(mine and len(self.plan.workers) > 1)
                 self.say(Assign((f"{tile.name}_phase",), (number(phase),)))
         self.region(self.plan.kernel.body)
+        copied = {
+            self.plan.root(op.operands[-1])
+            for op in self.plan.kernel.body.operations
+            if kind_of(op) == TMA_LOAD
+        }
         for tile in self._read.values():
-            if tile.loaded and not tile.repeated and tile.name not in self._waited[0]:
+            if tile.buffer in copied and not tile.repeated and tile.name not in self._waited[0]:
                 self._await_tile(tile)  # what a branch or a loop waits for may never be reached
         if self.stores:
             self.say(StoreWait(0))
