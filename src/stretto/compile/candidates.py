@@ -213,10 +213,14 @@ class Emitter:
 
     @property
     def _by_threads_alone(self) -> bool:
-        """Whether threads copy and nobody else does: other agents would have nothing to do."""
+        """Whether threads copy in loops and nobody else does: other agents would have nothing to
+        do."""
         if self._asked is not None or self.mode == "unspecialized" or self._blocks is not None:
             return False
-        return COPY in self._kinds and TMA_LOAD not in self._kinds
+        if COPY not in self._kinds:
+            return False
+        loops = self.lowered(1).loops
+        return not any(op.kind == TMA_LOAD for loop in loops for op in loop.wiring.loop.ops)
 
     @property
     def _stages(self) -> tuple[int, ...]:

@@ -43,6 +43,8 @@ from stretto.program.instructions import (
     If,
     Instruction,
     Load,
+    NamedArrive,
+    NamedSync,
     Pipelined,
     Product,
     ProductInit,
@@ -137,7 +139,7 @@ class AgentRun:
     turns: tuple[int, ...] = ()
     loop: int | None = None
     step: Number = None
-    waits: Wait | None = None
+    waits: Wait | NamedSync | None = None
     """What it waits for at present."""
 
     def run(self) -> Generator[None]:
@@ -165,6 +167,8 @@ class AgentRun:
             match instruction:
                 case Wait():
                     yield from self._wait(instruction)
+                case NamedSync():
+                    yield from self._meet(instruction)
                 case If():
                     taken = self.takes(instruction)
                     yield from self.body(instruction.body if taken else instruction.otherwise or ())
@@ -235,7 +239,7 @@ class AgentRun:
             case Literal(number):
                 return number if isinstance(number, int) else None
             case Trips():
-                return self.choices.trips
+                return max(0, self.choices.trips - value.fewer)
             case Iteration(counter, ahead, behind):
                 base = self.numbers.get(counter) if counter else 0
                 return None if base is None else base + (ahead or 0) - behind
@@ -322,6 +326,24 @@ class AgentRun:
             yield
         self.waits = None
         self.orders.waited(self.agent.name, place, phase, bit, self.now)
+
+    def _meet(self, one: NamedSync) -> Generator[None]:
+        """An arrival, and a wait for the phase that it counts in."""
+        place, bit = (one.barrier, 0), self.happens(one, "a meeting")
+        phase = len(self.orders.phases(place)) - 1
+        self.orders.arrive(place, bit, self.now)
+        self.learn(bit)
+        self.waits = one
+        while not self.orders.phases(place)[phase].over:
+            yield
+        self.waits = None
+        self.orders.met(place, phase, bit, self.now)
+
+    def named_arrive(self, one: NamedArrive) -> None:
+        """An arrival at a barrier of the hardware."""
+        bit = self.happens(one, "an arrival")
+        self.orders.arrive((one.barrier, 0), bit, self.now)
+        self.learn(bit)
 
     def assign(self, one: Assign) -> None:
         """Variables get values."""
@@ -502,6 +524,7 @@ ACTS: dict[type[Any], str] = {
     Arrive: "arrive",
     Expect: "expect",
     Commit: "commit",
+    NamedArrive: "named_arrive",
     CopyIn: "copy_in",
     CopyOut: "copy_out",
     StoreWait: "store_wait",
