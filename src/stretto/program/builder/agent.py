@@ -63,18 +63,9 @@ class AgentBuilder(OperationBuilder):
                 if tile.slot is not None:
                     self.say(Assign((tile.slot,), (number(0),)))
         self.region(self.plan.kernel.body)
-        copied = {
-            self.plan.root(op.operands[-1])
-            for op in self.plan.kernel.body.operations
-            if kind_of(op) == TMA_LOAD
-        }
         for tile in self._read.values():
-<<<<<<< HEAD
-            if tile.buffer in copied and not tile.repeated and tile.name not in self._waited[0]:
-=======
             always = self.plan.maker[tile.buffer] in self.plan.kernel.body.operations
             if tile.loaded and always and tile.name not in self._waited[0]:
->>>>>>> main
                 self._await_tile(tile)  # what a branch or a loop waits for may never be reached
         if self.stores:
             self.say(StoreWait(0))
