@@ -44,8 +44,6 @@ ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 ORDINARY = ROOT / "tests" / "ttir" / "ordinary"
 PRODUCTS = ROOT / "tests" / "ttir" / "products"
-"""Kernels whose products are of few rows, of 8 or of 32 bits."""
-PRODUCTS = ROOT / "tests" / "ttir" / "products"
 FEW_ROWS = (
     "rows_16_f16",
     "rows_64_i8_across",
