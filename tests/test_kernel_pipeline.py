@@ -55,4 +55,4 @@ def test_the_list_of_passes_is_that_of_the_machine_and_the_configuration() -> No
     bare, staffed = load_machine("blackwell"), load_machine("h200")
     shortest = len(list(passes(bare, Configuration())))
     assert len(list(passes(staffed, Configuration()))) == shortest + 5
-    assert len(list(passes(staffed, Configuration(2)))) == shortest + 6
+    assert len(list(passes(staffed, Configuration(2)))) == shortest + 7

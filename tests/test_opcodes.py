@@ -252,7 +252,6 @@ NAMING = {
         "arith.subf",
         "math.fma",
     },
-    "prediction/touching.py": {"pointer.load", "pointer.store"},  # what threads touch
     "program/builder/trips.py": {"arith.addi"},  # an end that is its beginning and some more
     "machine/calibrating.py": {"smem"},  # how a microbenchmark stores
     "many/sweep.py": {"smem", "tmem"},  # figures of a row
@@ -291,6 +290,24 @@ NAMING = {
         "arith.remsi",
         "arith.subi",
     },
+    "kernel/hidden_steps.py": {  # what a step that a mask hides works out
+        "arith.addf",
+        "arith.andi",
+        "arith.cmpf",
+        "arith.cmpi",
+        "arith.extf",
+        "arith.maximumf",
+        "arith.maxnumf",
+        "arith.mulf",
+        "arith.select",
+        "arith.subf",
+        "arith.truncf",
+        "math.exp",
+        "math.exp2",
+        "math.fma",
+    },
+    "kernel/neighbours.py": {"arith.addi", "arith.cmpi", "arith.muli"},  # which block is whose
+    "program/rescaling.py": {"arith.mulf"},  # by what a sum is rescaled
     "kernel/trip_counts.py": {  # how a bound follows from the block
         "arith.addi",
         "arith.ceildivsi",

@@ -14,10 +14,11 @@ from stretto.program.instructions import Instruction
 from stretto.simulation.kernels.expressions import WAYS
 from stretto.simulation.kernels.programs import ValueRun
 
-CONTROL = {"For", "While", "If", "Step", "Pipelined", "Wait"}
+STOPS = {"Wait", "NamedSync"}
+CONTROL = {"For", "While", "If", "Step", "Pipelined", *STOPS}
 """Instructions with bodies, or that an agent may stop at."""
 WITHOUT_EFFECT = {
-    "ProductInit", "ThreadBarrier", "TraceBegin", "TraceEnd", "ReadClock", "TraceSteps",
+    "ProductInit", "TraceBegin", "TraceEnd", "ReadClock", "TraceSteps",
     "TraceMark", "Remark", "Print",
 }  # fmt: skip
 """Nothing in memory or on a barrier happens by them."""
@@ -26,7 +27,7 @@ WITHOUT_EFFECT = {
 @pytest.mark.parametrize("kind", get_args(Instruction), ids=lambda kind: kind.__name__)
 def test_an_instruction_has_a_row_everywhere(kind: type[Any]) -> None:
     name = kind.__name__
-    assert (kind in LINES) is (name not in CONTROL or name == "Wait")
+    assert (kind in LINES) is (name not in CONTROL or name in STOPS)
     assert (kind in ACTS) is (name not in CONTROL | WITHOUT_EFFECT)
     if kind in ACTS:
         assert callable(getattr(ValueRun, ACTS[kind]))

@@ -80,5 +80,5 @@ def emit(
             deadline=deadline,
         )  # fmt: skip
     made = emitter.candidates(consumers, depth, agents)
-    told = emitter.told(chosen(made, emitter.machine, assemble))
+    told = emitter.told(chosen(made, emitter.machine, assemble, emitter.otherwise))
     return replace(told, analyses=tuple(map(result_of, told.analyses)))

@@ -22,17 +22,28 @@ from stretto.ir.kernels.running import RunnableKernel
 from stretto.kernel import Kernel
 from stretto.kernel.configuration import DEFAULT, Blocks
 from stretto.kernel.errors import KernelError
+from stretto.kernel.lowering.written import COPY, LOAD, TMA_LOAD
 from stretto.kernel.partition import ONE_CONSUMER
+from stretto.kernel.tree import kind_of
+from stretto.kernel.types import Scalar, Tile
 from stretto.loop import LoopError
+from stretto.lower_bounds import compute_bounds
 from stretto.machine import Machine
 from stretto.machine.choice import KERNELS
+from stretto.machine.machine import REGISTER_BYTES, WARP
 from stretto.program.errors import ALONE
 from stretto.program.traces import Tracing
+from stretto.resources.prepare import prepare
 
 STAGES: dict[EmitMode, tuple[int, ...]] = {"specialized": (6, 4, 3, 2), "unspecialized": (3, 2)}
 """Stages that are tried: each writes every operation once more, and holds registers for longer."""
 DRAINED = (1, 2, 4, 8)
 """Iterations of a loop that may run together where threads load, each to its end before others."""
+COPIED_STAGES = 4
+"""The same, where threads copy tiles into rings, beside those of the mode."""
+LOADED = 1.5
+"""What a loop takes whose threads load tiles into registers, against its II: what goes from step to
+step in registers is waited for there. On an H200 copies were 1.1 to 1.75 times as fast."""
 SOLVED_STAGES = 3
 """Stages of a schedule that the solver is asked for: copies, and two iterations that meet."""
 
@@ -51,9 +62,15 @@ class Emitter:
         tracing: Tracing | None = None,
         effort: str = "normal",
         deadline: Deadline = NEVER,
+        copies: bool = True,
     ) -> None:
         self._kernel = kernel
-        given = read_given(kernel, machine, blocks or DEFAULT.blocks)
+        self._blocks: Blocks | None = blocks
+        self._copies = copies
+        """Whether threads may copy tiles into rings."""
+        self._wanted: tuple[int | None, int | None, Sequence[int]] = (None, None, ())
+        """Consumers, depth and stages that candidates were asked for last."""
+        given = read_given(kernel, machine, blocks or DEFAULT.blocks, copies=copies)
         self.name = given.name
         if not given.machine.agents:
             told = f"machine {given.machine.name} does not say who issues what"
@@ -98,11 +115,18 @@ class Emitter:
         """
         self._rooms.crowd(consumers or 1)
         _require(self.machine, self._asked, consumers, depth)
+        self._wanted = (consumers, depth, stages)
+        if self._by_threads_alone and not agents and consumers in (None, 1):
+            with suppress(StrettoError):
+                made = self._another("unspecialized").candidates(None, depth)
+                return made + self._loading(made)
         counts = self._rooms.given.counts(self.mode, consumers)
         if agents and len(counts) > 1:
             hint = "operations are named once rows are split: say how many consumers there are"
             told = f"agents are given, and 1 to {counts[-1]} consumers are tried"
             raise StrettoError(f"{told}; {hint}")
+        if self.mode == "unspecialized":
+            self._require_registers()
         unprintable: list[StrettoError] = []
         counts = self._printable(counts, agents or {}, unprintable)
         refused: list[StrettoError] = []
@@ -119,15 +143,39 @@ class Emitter:
             why = self._reason(
                 refused or unprintable
             )  # that one number of several cannot be is none
-            return self._alone(consumers, depth, agents, stages, why)
+            try:
+                made = self._alone(consumers, depth, agents, stages, why)
+            except StrettoError:
+                made = [] if agents else self._loading(())
+                if not made:
+                    raise
+                return made
+            return made + self._loading(made)
         if self._rooms.given.has_products or agents:
-            return made
+            return made if agents else made + self._loading(made)
         made = [self._paced(one) for one in made]
         if made[0].pace is None or stages or self._late:
             return made
         if self._draws is None:
             self._draws = self._draining()
         return made + [one for one in self._draws if _differs(one, made)]
+
+    def _require_registers(self) -> None:
+        """That threads have registers for what a step of a loop loads; EmitError where they do not:
+        nothing would overlap, and an assembler takes minutes to spill it."""
+        ready, most = self._rooms.lowered(1), self.machine.known_limit("thread_registers")
+        threads = WARP * self._rooms.workers(1)[0].warps
+        for loop in ready.loops:
+            for op in loop.operation.walk():
+                type = op.results[0].type if op.results else None
+                if kind_of(op) != LOAD or not isinstance(type, Tile):
+                    continue
+                assert isinstance(type.element, Scalar)
+                registers = type.elements * type.element.bits // (8 * REGISTER_BYTES * threads)
+                if registers > most:
+                    told = f"takes {registers:,} registers in each of {threads} threads"
+                    hint = "a smaller block, or more num_warps"
+                    raise EmitError(f"what is loaded {told}, which have {most}", op, hint)
 
     def _reason(self, refused: Sequence[StrettoError]) -> StrettoError:
         """Why there is no kernel; where what its hint names is refused too, why that is."""
@@ -156,10 +204,7 @@ class Emitter:
             raise why
         if agents or self._deadline.over:
             raise why
-        alone = Emitter(
-            self._kernel, self.machine, mode="unspecialized", seed=self._seed,
-            tracing=self._tracing, effort=self._effort, deadline=self._deadline,
-        )  # fmt: skip
+        alone = self._another("unspecialized")
         try:
             made = alone.candidates(None, depth, None, stages)
         except StrettoError as error:
@@ -168,6 +213,69 @@ class Emitter:
         self._ended = self._stopped or alone._stopped
         note = f"in one group of warps, since agents cannot have it: {why}"
         return [replace(one, notes=(*one.notes, note)) for one in made]
+
+    # Copies by threads ---------------------------------------------------------------------------
+
+    def _another(self, mode: EmitMode, *, copies: bool | None = None) -> Emitter:
+        """The same kernel in another way."""
+        blocks: Blocks | None = self._blocks if mode == self.mode else None
+        return Emitter(
+            self._kernel, self.machine, mode=mode, blocks=blocks, seed=self._seed,
+            tracing=self._tracing, effort=self._effort, deadline=self._deadline,
+            copies=self._copies if copies is None else copies,
+        )  # fmt: skip
+
+    @property
+    def _kinds(self) -> set[str]:
+        """Operations of the lowered kernel; none where it has no lowering, or threads copy not."""
+        with suppress(StrettoError):
+            return {kind_of(op) for op in self.lowered(1).kernel.walk()} if self._copies else set()
+        return set()
+
+    @property
+    def _by_threads_alone(self) -> bool:
+        """Whether threads copy in loops and nobody else does: other agents would have nothing to
+        do."""
+        if self._asked is not None or self.mode == "unspecialized" or self._blocks is not None:
+            return False
+        if COPY not in self._kinds:
+            return False
+        loops = self.lowered(1).loops
+        return not any(op.kind == TMA_LOAD for loop in loops for op in loop.wiring.loop.ops)
+
+    @property
+    def _stages(self) -> tuple[int, ...]:
+        """Stages that are tried: copies by threads are asked for as far ahead as TMA's."""
+        found = STAGES[self.mode]
+        deeper = self.mode == "unspecialized" and COPY in self._kinds
+        return (COPIED_STAGES, *found) if deeper else found
+
+    @property
+    def _least(self) -> int:
+        """Cycles that no schedule of its loops is shorter than, with any number of consumers."""
+        found: list[int] = []
+        for count in self.counts:
+            with suppress(StrettoError):
+                loops = self.lowered(count).loops
+                ready = [prepare(x.wiring.loop, self._rooms.room(count, x)) for x in loops]
+                found.append(sum(compute_bounds(x.loop, x.machine).mii for x in ready))
+        return min(found, default=0)
+
+    def _loading(self, made: Sequence[EmittedKernel]) -> list[EmittedKernel]:
+        """A kernel whose threads copy tiles, with loads into registers instead, where that might
+        be faster."""
+        if self._late or COPY not in self._kinds:
+            return []
+        consumers, depth, stages = self._wanted
+        other = self._another(self.mode, copies=False)
+        with suppress(StrettoError):
+            if not made or LOADED * other._least < min(one.length for one in made):
+                return other.candidates(consumers, depth, None, stages)
+        return []
+
+    def otherwise(self) -> list[EmittedKernel]:
+        """What there is where the compiler does not take copies by threads as it should."""
+        return self._loading(())
 
     @property
     def _stopped(self) -> bool:
@@ -213,7 +321,7 @@ class Emitter:
     ) -> list[EmittedKernel]:
         """A kernel for each number of consumers and of stages, where there is one."""
         made: list[EmittedKernel] = []
-        asked = list(itertools.product(counts, stages or STAGES[self.mode]))
+        asked = list(itertools.product(counts, stages or self._stages))
         for number, (count, limit) in enumerate(asked):
             if self._late and not serial:
                 return made

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from stretto.compile.emitted import EmittedKernel
@@ -21,11 +22,17 @@ NEAR = 1.15
 
 
 def chosen(
-    made: Sequence[EmittedKernel], machine: Machine, assemble: Assemble | None = None
+    made: Sequence[EmittedKernel],
+    machine: Machine,
+    assemble: Assemble | None = None,
+    otherwise: Callable[[], Sequence[EmittedKernel]] = tuple,
 ) -> EmittedKernel:
-    """The candidate that is emitted, and so the one that is predicted."""
+    """The candidate that is emitted, and so the one that is predicted.
+
+    `otherwise` makes those that are asked for only where the compiler takes none as it should be.
+    """
     if assemble is not None:
-        return settled(made, machine, assemble)
+        return settled(made, machine, assemble, otherwise)
     best = _best_pace(made)
     return min(made, key=lambda one: (one.over, *_worth(one, best)))
 
@@ -33,7 +40,12 @@ def chosen(
 NOTHING = "nothing of it overlaps"
 
 
-def settled(made: Sequence[EmittedKernel], machine: Machine, assemble: Assemble) -> EmittedKernel:
+def settled(
+    made: Sequence[EmittedKernel],
+    machine: Machine,
+    assemble: Assemble,
+    otherwise: Callable[[], Sequence[EmittedKernel]] = tuple,
+) -> EmittedKernel:
     """The first that fits shared memory and that the assembler keeps to, else of those that
     fit the one that spills the fewest bytes; EmitError where none fits, and what the compiler
     raises where it takes none."""
@@ -47,7 +59,8 @@ def settled(made: Sequence[EmittedKernel], machine: Machine, assemble: Assemble)
     best = _best_pace(near)
     spilling: list[tuple[int, EmittedKernel]] = []
     refused: list[EmitError] = []
-    for one in sorted(near, key=lambda one: _worth(one, best)):
+    first = sorted(near, key=lambda one: _worth(one, best))
+    for one in chain(first, _later(otherwise)):
         for known in _compiled((one,), assemble, failed):
             try:
                 seen = require(known, machine)
@@ -60,6 +73,11 @@ def settled(made: Sequence[EmittedKernel], machine: Machine, assemble: Assemble)
     if not spilling:
         raise (*refused, *failed)[0]
     return _explained(min(spilling, key=lambda pair: pair[0])[1], spilling)
+
+
+def _later(make: Callable[[], Sequence[EmittedKernel]]) -> Iterator[EmittedKernel]:
+    """What is made only once it is asked for."""
+    yield from make()
 
 
 def _explained(taken: EmittedKernel, spilling: list[tuple[int, EmittedKernel]]) -> EmittedKernel:

@@ -36,6 +36,7 @@ class TileKernel:
     machine: Machine
     machine_why: str
     blocks: Blocks = DEFAULT.blocks
+    copies: bool = True
     schedules: Mapping[str, PublishedLoop] = field(default_factory=dict[str, PublishedLoop])
 
     @property
@@ -57,9 +58,12 @@ class TileKernel:
 
     def ready(self, consumers: int) -> RunnableKernel:
         """The kernel lowered for so many consumers."""
-        file, wanted = self.kernel.location.file, Configuration(consumers, self.blocks)
+        file, wanted = self.kernel.location.file, self._configuration(consumers)
         (ready,) = runnable_kernels(file, (self.kernel,), self.machine, wanted)
         return replace(ready, kernel=replace(ready.kernel, warps=self.kernel.warps))
+
+    def _configuration(self, consumers: int) -> Configuration:
+        return Configuration(consumers, self.blocks, self.copies)
 
 
 @dataclass(frozen=True)
@@ -102,17 +106,22 @@ GivenKernel = TileKernel | LoweredKernel
 
 
 def read_given(
-    kernel: str | PathLike[str] | Kernel, machine: Machine | str | None, blocks: Blocks
+    kernel: str | PathLike[str] | Kernel,
+    machine: Machine | str | None,
+    blocks: Blocks,
+    *,
+    copies: bool = True,
 ) -> GivenKernel:
     """The kernel at hand, or the one of a file, with the machine that it is for."""
     if isinstance(kernel, Kernel):
-        return TileKernel(kernel, *machine_of(kernel.location.file, kernel, machine), blocks)
+        target, why = machine_of(kernel.location.file, kernel, machine)
+        return TileKernel(kernel, target, why, blocks, copies)
     file, text = read_input(fspath(kernel))
     if is_kernel(file, text):
         found = kernels_of(file, text)
         if len(found) != 1:
             raise _several(file, len(found))
-        return TileKernel(found[0], *machine_of(file, found[0], machine), blocks)
+        return TileKernel(found[0], *machine_of(file, found[0], machine), blocks, copies)
     if not is_mlir(text):
         hint = "expected a .ttir or a .tileirbc file, or a kernel that stretto import wrote"
         raise DocumentError(file, "", "is no kernel that can be emitted", hint)

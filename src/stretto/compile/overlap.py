@@ -14,11 +14,12 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Literal
 
 from stretto.compile.scheduled import ScheduledLoop
+from stretto.kernel.lowering.written import COPY
 from stretto.program.builder import Looped
 
 Overlap = Literal["agents", "copies", "together", "loads", ""]
 _HARDWARE = ("async.tiled_tma_load", "async.tma_gather")
-_COPIES = (*_HARDWARE, "async.cp_async")
+_COPIES = (*_HARDWARE, "async.cp_async", COPY)
 _LOADS = ("pointer.load", "load")
 
 

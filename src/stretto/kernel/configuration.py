@@ -21,6 +21,8 @@ class Configuration:
     """Between how many replicas of the agent that computes its rows are split."""
     blocks: Blocks = "given"
     """Its blocks, where they are independent."""
+    copies: bool = True
+    """Whether threads copy tiles into rings where TMA cannot; else they load into registers."""
 
 
 DEFAULT = Configuration()

@@ -40,6 +40,7 @@ from stretto.program.instructions import (
     Store,
     StoreWait,
     TensorProduct,
+    ThreadCopy,
     Wait,
     While,
 )
@@ -94,6 +95,8 @@ class LoopScore:
     """Iterations that run to their end before the next begin: as many groups of the first size as
     there are, and of what is left over a group of each further size that it has. Empty: the steady
     part goes on to the last iteration."""
+    hidden: int = 0
+    """Of its last iterations, those that the agent leaves out."""
 
     def groups(self, trips: int) -> list[tuple[int, int]]:
         """Where each group of iterations begins, and how many it has."""
@@ -191,7 +194,7 @@ class _Reader:
         """Whether it is arithmetic of tiles, or moves them between registers and memory."""
         operation = instruction.origin.operation
         match instruction:
-            case Put() | Load() | Store() | Atomic():
+            case Put() | Load() | Store() | Atomic() | ThreadCopy():
                 return True
             case Read():
                 return instruction.source.memory in self.sums
@@ -251,6 +254,7 @@ class _Reader:
         return LoopScore(
             loop.number, *loop.bounds, tuple(prologue), kernel or singly,
             tuple(epilogue), loop.first, loop.ahead, loop.needed, singly, loop.together,
+            loop.hidden,
         )  # fmt: skip
 
     def _step(self, step: Step) -> Iterator[Beat]:
@@ -282,7 +286,9 @@ class _Reader:
                 return Beat("product", op, "", stage, operation=operation)
             case Settle(left=left):
                 return Beat("settle", op, "", stage, left, operation=operation)
-            case Assign() | Put() | Load() | Store() | Atomic() | Read() if _works(operation):
+            case Assign() | Put() | Load() | Store() | Atomic() | Read() | ThreadCopy() if _works(
+                operation
+            ):
                 return Beat("work", op, "", stage, operation=operation)
             case _:
                 return None

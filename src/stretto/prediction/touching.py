@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from stretto.kernel import Kernel, Operation, Value
+from stretto.kernel.lowering.written import COPY, LOAD, STORE
 from stretto.kernel.tree import carried_from, kind_of, root_of
-from stretto.kernel.types import Pointer, Scalar, Tile
+from stretto.kernel.types import Buffer, Pointer, Scalar, Tile
 from stretto.prediction.numbers import Number, Numbers
 
-LOAD, STORE = "pointer.load", "pointer.store"
 ROOTED = frozenset(("offset", "splat", "broadcast", "expand_dims", "view"))
 """What makes an address of another, its first operand."""
 
@@ -49,19 +50,20 @@ def accesses(
     loaded: set[Value] = set()
     for op in kernel.walk():
         kind = kind_of(op)
-        if kind not in (LOAD, STORE):
+        if kind not in (LOAD, COPY, STORE):
             continue
-        type = (op.results[0] if kind == LOAD else op.operands[1]).type
-        count = float(type.elements) if isinstance(type, Tile) else 1.0
-        size = count * type.element.bits / 8 if isinstance(type, Tile) else 4.0
+        type = (op.operands[1] if kind == STORE else op.results[0]).type
+        tiled = isinstance(type, Tile | Buffer)
+        count = float(prod(type.shape)) if tiled else 1.0
+        size = count * type.element.bits / 8 if tiled else 4.0
         root = root_of(op.operands[0], makers, carried, _through)
         told = list(dict.fromkeys(_numbers_in(op.operands[0], makers, carried)))
         stores = kind == STORE
         sharing = 1.0 if stores else _sharing(told, varying, loops, wave, numbers_of)
-        again = kind == LOAD and root in loaded
+        again = kind != STORE and root in loaded
         common = not stores and root is not None and not any(v in varying for v in told)
         found[op] = Access(op, size, count, stores, sharing, again, common)
-        if kind == LOAD and root is not None:
+        if kind != STORE and root is not None:
             loaded.add(root)
     return found
 

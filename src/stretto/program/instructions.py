@@ -10,9 +10,14 @@ reads these and decides nothing.
               Arrive             count one arrival
               Expect             arrive, and have the phase wait for so many bytes as well
               Commit             arrive once the products issued so far are done (tcgen05)
+              NamedSync          arrive at a barrier of the hardware, and wait for all of it
+              NamedArrive        arrive there
     copies    CopyIn             TMA: a tile of a tensor to shared memory; a barrier counts bytes
               CopyOut            TMA: a tile of shared memory to a tensor
               StoreWait          until all copies out but the last `left` have read their tiles
+              ThreadCopy         threads ask for a tile by addresses, into shared memory (cp.async)
+              CommitGroup        what they asked for since the last is a group
+              WaitGroup          until all groups but the last `left` are there: each thread's own
               Fence              what threads wrote to shared memory is seen by TMA and products
     memory    Read, Put          a tile of shared or tensor memory to registers, and back
               Load, Store        global memory, by addresses; `Atomic` changes what is there
@@ -144,6 +149,20 @@ class Commit(_Instruction):
     barrier: Barrier
 
 
+@dataclass(frozen=True, slots=True)
+class NamedSync(_Instruction):
+    """Arrive at a named barrier, and wait until all its threads have."""
+
+    barrier: str
+
+
+@dataclass(frozen=True, slots=True)
+class NamedArrive(_Instruction):
+    """Arrive at a named barrier, and go on."""
+
+    barrier: str
+
+
 # Copies ------------------------------------------------------------------------------------------
 
 
@@ -172,6 +191,33 @@ class CopyOut(_Instruction):
 @dataclass(frozen=True, slots=True)
 class StoreWait(_Instruction):
     """Until all of the agent's copies out, but the last so many, have read their tiles."""
+
+    left: int
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadCopy(_Instruction):
+    """Threads ask for a tile, which comes in its own time."""
+
+    operands: tuple[Expression, ...]
+    """Addresses, and which of them are read: where they are not, there will be zeros."""
+    target: Slot
+    layout: Layout
+    """Of the addresses: which thread asks for what."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommitGroup(_Instruction):
+    """What threads asked for since the last of these is a group, empty or not."""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitGroup(_Instruction):
+    """Until all groups but the youngest are there: of each thread what it asked for itself.
+
+    What others asked for is there once all have met; products see it behind a `Fence` of each
+    thread between its wait and that.
+    """
 
     left: int
 
@@ -315,6 +361,8 @@ class For(_Instruction):
     body: tuple[Instruction, ...]
     operation: Operation | None = None
     """The loop of the kernel, where it is one that does not run by a schedule."""
+    hands_back: bool = False
+    """Whether it takes the tiles of steps that an agent leaves out, and hands them back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -443,6 +491,8 @@ class Pipelined(_Instruction):
     order: tuple[str, ...]
     """Its operations, as a step has them."""
     body: tuple[Instruction, ...]
+    hidden: int = 0
+    """Of its last iterations, those that the agent leaves out: their tiles are handed back."""
 
     @property
     def bounds(self) -> tuple[Value, Value, Value]:
@@ -459,9 +509,14 @@ Instruction = (
     | Arrive
     | Expect
     | Commit
+    | NamedSync
+    | NamedArrive
     | CopyIn
     | CopyOut
     | StoreWait
+    | ThreadCopy
+    | CommitGroup
+    | WaitGroup
     | Fence
     | Read
     | Put

@@ -19,6 +19,7 @@ from stretto.program.instructions import (
     Assign,
     Atomic,
     Commit,
+    CommitGroup,
     CopyIn,
     CopyOut,
     Expect,
@@ -28,6 +29,8 @@ from stretto.program.instructions import (
     If,
     Instruction,
     Load,
+    NamedArrive,
+    NamedSync,
     Pipelined,
     Print,
     Product,
@@ -42,11 +45,13 @@ from stretto.program.instructions import (
     StoreWait,
     TensorProduct,
     ThreadBarrier,
+    ThreadCopy,
     TraceBegin,
     TraceEnd,
     TraceMark,
     TraceSteps,
     Wait,
+    WaitGroup,
     While,
 )
 from stretto.program.traces import BLOCKS, MARKS, RECORD, STEPS, size
@@ -111,6 +116,10 @@ def _copy_in(one: CopyIn) -> list[str]:
 
 def _copy_out(one: CopyOut) -> list[str]:
     return [f"tma_store({one.descriptor}, [{_listed(one.coordinates)}], {slot(one.source)})"]
+
+
+def _thread_copy(one: ThreadCopy) -> list[str]:
+    return [f"async_copy.async_copy_global_to_shared({slot(one.target)}, {_listed(one.operands)})"]
 
 
 def _read(one: Read) -> list[str]:
@@ -188,9 +197,14 @@ LINES: dict[type[Any], Callable[[Any], list[str]]] = {
     Arrive: lambda one: [f"mbarrier.arrive({barrier(one.barrier)}, count=1)"],
     Expect: lambda one: [f"mbarrier.expect({barrier(one.barrier)}, {one.bytes})"],
     Commit: lambda one: [f"tcgen05_commit({barrier(one.barrier)})"],
+    NamedSync: lambda one: [f"sync_{one.barrier}()"],
+    NamedArrive: lambda one: [f"arrive_{one.barrier}()"],
     CopyIn: _copy_in,
     CopyOut: _copy_out,
     StoreWait: lambda one: [f"tma.store_wait({one.left})"],
+    ThreadCopy: _thread_copy,
+    CommitGroup: lambda _: ["async_copy.commit_group()"],
+    WaitGroup: lambda one: [f"async_copy.wait_group({one.left})"],
     Fence: lambda _: ["fence_async_shared()"],
     Read: _read,
     Put: lambda one: [f"{slot(one.target)}.store({spelled(one.value)})"],

@@ -19,8 +19,9 @@ from dataclasses import dataclass, field, replace
 from stretto.kernel.addresses import HOST, Address, Addresses, Bound, Mask
 from stretto.kernel.axes import analyse
 from stretto.kernel.building import Builder
-from stretto.kernel.lowering.conflicts import written
+from stretto.kernel.lowering.conflicts import ACQUIRING, written
 from stretto.kernel.lowering.unused import without_unused
+from stretto.kernel.lowering.uses import Uses
 from stretto.kernel.lowering.views import ALIGNED, ANY, MOST_DIMENSIONS
 from stretto.kernel.lowering.wrapped_rows import reach_no_store
 from stretto.kernel.polynomials import ONE, ZERO, Polynomial, named, number, polynomial
@@ -36,7 +37,6 @@ _INDEX, _STRIDE, _BIT = Scalar("i32"), Scalar("i64"), Scalar("i1")
 _COPIED = ("f16", "bf16", "f32", "f8E4M3FN", "f8E5M2", "i8", "i16", "i32")
 _TURNED = 16
 """Bits of elements that a product takes with its sum along any dimension."""
-_ACQUIRING = ("acquire", "acq_rel")
 _NAMES = frozenset(("tile.transpose", "tile.reshape", "tile.hint"))
 """Other names of a tile, which a product may have."""
 
@@ -68,19 +68,7 @@ def with_views_of_addresses(kernel: Kernel) -> Lowered:
 
 def _feeding_products(kernel: Kernel) -> Iterator[Operation]:
     """Loads of tiles beside products in a loop, and those that only products read."""
-    users: dict[Value, list[Operation]] = {}
-    for operation in kernel.walk():
-        for operand in operation.operands:
-            users.setdefault(operand, []).append(operation)
-
-    def multiplied(value: Value) -> bool:
-        found = users.get(value, [])
-        return bool(found) and all(
-            (user.name == "tile.dot" and value in user.operands[:2])
-            or (user.name in _NAMES and multiplied(user.result))
-            for user in found
-        )
-
+    uses = Uses(kernel)
     beside: set[Operation] = set()
     for loop in kernel.walk():
         if loop.name == "scf.for" and any(op.name == "tile.dot" for op in loop.walk()):
@@ -91,7 +79,8 @@ def _feeding_products(kernel: Kernel) -> Iterator[Operation]:
         type = operation.result.type
         if not isinstance(type, Tile) or sum(n > 1 for n in type.shape) < 2:
             continue
-        if operation in beside or multiplied(operation.result):
+        read = bool(uses.of(operation.result))
+        if operation in beside or (read and uses.multiplied_only(operation.result)):
             yield operation
 
 
@@ -117,10 +106,7 @@ class _Reader:
 
     def __post_init__(self) -> None:
         self._written = set(written(self.kernel))
-        self._users: dict[Value, list[Operation]] = {}
-        for operation in self.kernel.walk():
-            for operand in operation.operands:
-                self._users.setdefault(operand, []).append(operation)
+        self._uses = Uses(self.kernel)
         self._acquired = _after_acquiring(self.kernel)
         self._branched = _in_branches(self.kernel)
 
@@ -146,7 +132,9 @@ class _Reader:
         if len(load.operands) > 2 and not self._zero(load.operands[2]):
             raise _NoViewError("where its mask is off it reads something else than zero")
         self._require_rows(load, address)
-        tile = _Shaper(self.addresses, address, mask.bounds, type, self._right(load)).tile()
+        tile = _Shaper(
+            self.addresses, address, mask.bounds, type, self._uses.summed(load.result)
+        ).tile()
         if load in self._branched and number(ANY) in tile.sizes:
             raise _NoViewError("it stands in a branch, and an index of it has no bound")
         return tile
@@ -162,23 +150,9 @@ class _Reader:
 
     def _require_rows(self, load: Operation, address: Address) -> None:
         for dimension, wrapped in address.at.wrapped:
-            why = reach_no_store(load.result, dimension, wrapped, self.addresses, self._users)
+            why = reach_no_store(load.result, dimension, wrapped, self.addresses, self._uses)
             if why:
                 raise _NoViewError(f"its index wraps around, and {why}")
-
-    def _right(self, load: Operation) -> int | None:
-        """The dimension along which a product sums up the tile as it is; None: none does."""
-        value, order = load.result, (0, 1)
-        while len(users := self._users.get(value, [])) == 1 and users[0].name in _NAMES:
-            if users[0].name == "tile.transpose":
-                order = tuple(order[n] for n in users[0].integers("order") if n < 2)
-            elif users[0].name == "tile.reshape":
-                return None
-            value = users[0].result
-        for user in users:
-            if user.name == "tile.dot" and value in user.operands[:2] and len(order) == 2:
-                return order[1] if user.operands[0] is value else order[0]
-        return None
 
 
 def _in_branches(kernel: Kernel) -> set[Operation]:
@@ -201,7 +175,7 @@ def _after_acquiring(kernel: Kernel) -> set[Operation]:
     for top in kernel.body.operations:
         here = any(
             op.name in ("tile.atomic_rmw", "tile.atomic_cas")
-            and op.text("semantics", "acq_rel") in _ACQUIRING
+            and op.text("semantics", "acq_rel") in ACQUIRING
             for op in top.walk()
         )
         acquired = acquired or here

@@ -23,6 +23,8 @@ from stretto.ops.atomics import COMMUTING
 _LOADS = ("tile.load", "tile.view_load", "tile.view_gather")
 _STORES = ("tile.store", "tile.view_store", "tile.view_scatter", "tile.view_reduce")
 _BOTH = ("tile.atomic_rmw", "tile.atomic_cas")
+ACQUIRING = ("acquire", "acq_rel")
+"""Atomic operations after which a block sees what others wrote."""
 
 
 Range = tuple[int, int]
@@ -96,6 +98,21 @@ def written(kernel: Kernel) -> tuple[str, ...]:
     found = {names.get(root, "") if root is not None else "" for root in roots}
     everything = dict.fromkeys(names.values())
     return tuple(name for name in everything if "" in found or name in found)
+
+
+def changed_beside(kernel: Kernel, loop: Operation, load: Operation) -> bool:
+    """Whether a loop may change what a load in it reads, or waits for others who do."""
+    makers = {value: op for op in kernel.walk() for value in op.results}
+    carried = carried_from(kernel.walk())
+    root = root_of(load.operands[0], makers, carried, _through)
+    for op in loop.walk():
+        if op.name in _BOTH and op.text("semantics", "acq_rel") in ACQUIRING:
+            return True
+        if op.name in (*_STORES, *_BOTH):
+            other = root_of(op.operands[0], makers, carried, _through)
+            if root is None or other is None or root is other:
+                return True
+    return False
 
 
 def _apart(first: Range | None, second: Range | None) -> bool:

@@ -32,9 +32,12 @@ from stretto.machine import Machine
 from stretto.ops.spaces import REGISTERS, SPACES
 
 
-def in_nv_tileas(kernel: Kernel, machine: Machine) -> Lowered:
-    """A kernel in nv_tileas; KernelError, at the user's place, where something has no lowering."""
-    return _Lowering(kernel, machine).lower()
+def in_nv_tileas(kernel: Kernel, machine: Machine, *, copies: bool = True) -> Lowered:
+    """A kernel in nv_tileas; KernelError, at the user's place, where something has no lowering.
+
+    `copies`: whether threads may copy tiles into shared memory.
+    """
+    return _Lowering(kernel, machine, copies=copies).lower()
 
 
 class _Lowering(ProductLowering):

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from stretto.kernel.accesses import told
-from stretto.kernel.lowering.loads import Copying, copying
 from stretto.kernel.lowering.placement import Placement
 from stretto.kernel.lowering.views import ANY
 from stretto.kernel.lowering.written import (
@@ -19,6 +18,7 @@ from stretto.kernel.lowering.written import (
     OURS,
     PART,
     SCATTER,
+    SELECT,
     SPREAD,
     STORE,
     TMA_LOAD,
@@ -176,7 +176,7 @@ class MemoryLowering(Placement):
         """Through pointers: copied into shared memory while others compute, or by the threads."""
         result = operation.results[0]
         groups = [1, int(len(operation.operands) > 1), int(len(operation.operands) > 2)]
-        how = self._copied(operation)
+        how = self._copies.how(operation, bool(self._loops))
         facts = told(self._accesses.through_pointers(operation.operands[0]))
         if how.reason:
             self._note(operation, f"loaded by threads, into registers: {how.reason}")
@@ -203,12 +203,12 @@ class MemoryLowering(Placement):
             )
             self._homes.remember(loaded, buffer)
             self._homes.put(result, STAGING, loaded)
+            if self._copies.fills(operation):
+                choice = (operands[1], self._registers(result), operands[2])
+                filled = self._ours(SELECT, choice, result.type, result.name)
+                self._homes.drop(result, STAGING)
+                self._homes.in_registers(result, filled)
         self._token(operation)
-
-    def _copied(self, operation: Operation) -> Copying:
-        useful = bool(self._loops) or self._uses.multiplied_only(operation.results[0])
-        wanted = useful and COPY in self._machine.opcodes
-        return copying(operation, wanted, self._uses, self._axes)
 
     def _store(self, operation: Operation) -> None:
         operands = [self._registers(value) for value in operation.operands]

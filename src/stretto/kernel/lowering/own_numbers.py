@@ -14,14 +14,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from stretto.kernel.lowering.conflicts import written
+from stretto.kernel.lowering.conflicts import ACQUIRING, written
 from stretto.kernel.tree import Kernel, Operation, Region, Value, carried_from, root_of
 from stretto.kernel.types import Pointer, Scalar
 
 _COPIES = frozenset(("tile.view_load", "tile.view_gather"))
 _COPY, _COMPUTE = "copy", "compute"
 _ATOMIC = ("tile.atomic_rmw", "tile.atomic_cas")
-_ACQUIRING = ("acquire", "acq_rel")
 _ROOTED = frozenset(("tile.offset", "tile.splat", "tile.broadcast", "tile.hint"))
 
 
@@ -41,7 +40,7 @@ def with_own_numbers(kernel: Kernel) -> Kernel:
 def _repeatable(kernel: Kernel) -> set[Operation]:
     """Loads of numbers that bring the same whoever does them."""
     for operation in kernel.walk():
-        if operation.name in _ATOMIC and operation.text("semantics", "acq_rel") in _ACQUIRING:
+        if operation.name in _ATOMIC and operation.text("semantics", "acq_rel") in ACQUIRING:
             return set()
     makers = {value: op for op in kernel.walk() for value in op.results}
     carried = carried_from(kernel.walk())

@@ -10,9 +10,10 @@ from stretto.kernel.axes import analyse
 from stretto.kernel.building import Builder
 from stretto.kernel.errors import KernelError
 from stretto.kernel.lowering.homes import Homes
+from stretto.kernel.lowering.loads import Loads
 from stretto.kernel.lowering.product_choice import Chosen
 from stretto.kernel.lowering.uses import Uses
-from stretto.kernel.lowering.written import ALLOCATE, OURS, PENDING, TOKEN
+from stretto.kernel.lowering.written import ALLOCATE, COPY, OURS, PENDING, TOKEN
 from stretto.kernel.tree import Attribute, Kernel, Location, Operation, Value
 from stretto.kernel.types import Buffer, Scalar, Tile, Token, Type
 from stretto.machine import Machine
@@ -22,7 +23,7 @@ from stretto.ops.spaces import REGISTERS, SPACES, STAGING
 class Placement:
     """The values of a kernel, each brought to where somebody takes it from."""
 
-    def __init__(self, kernel: Kernel, machine: Machine) -> None:
+    def __init__(self, kernel: Kernel, machine: Machine, *, copies: bool) -> None:
         if not machine.products and any(op.name == "tile.dot" for op in kernel.walk()):
             hint = "add a section [products.NAME] to its file"
             told = f"machine {machine.name} does not say which product it has"
@@ -33,6 +34,9 @@ class Placement:
         self._accesses = Accesses(kernel, self._axes)
         self._addresses = Addresses(kernel, self._axes)
         self._uses = Uses(kernel)
+        self._copies = Loads(
+            kernel, self._uses, self._axes, copies and COPY in machine.opcodes, bool(machine.agents)
+        )
         self._homes = Homes()
         self._out = Builder(kernel.location)
         self._loops: list[Operation] = []

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from stretto.kernel.lowering.held import REGISTER_BITS, held_factors
 from stretto.kernel.lowering.memory import MemoryLowering
 from stretto.kernel.lowering.product_choice import Chosen, choose
-from stretto.kernel.lowering.written import COPY, OURS, PENDING, WIDE
+from stretto.kernel.lowering.written import OURS, PENDING, WIDE
 from stretto.kernel.tree import Attribute, Operation, Region, Value
 from stretto.kernel.types import Buffer, Scalar, Token, Type, element_of, like, shape_of
 from stretto.machine.machine import WARP
@@ -161,10 +161,9 @@ class ProductLowering(MemoryLowering):
         made = self._uses.maker.get(value)
         while made is not None and made.name in ("tile.transpose", "tile.reshape", "tile.hint"):
             made = self._uses.maker.get(made.operands[0])
-        copied = COPY in self._machine.opcodes
-        return made is not None and (
-            made.name == "tile.view_load" or (made.name == "tile.load" and copied)
-        )
+        if made is None or made.name == "tile.view_load":
+            return made is not None
+        return made.name == "tile.load" and self._copies.how(made, bool(self._loops)).copied
 
     def _product(
         self, result: Value, operands: Sequence[Value], groups: tuple[int, ...], type: Type

@@ -42,6 +42,28 @@ class Uses:
             for user in self.of(value)
         )
 
+    def multiplied(self, value: Value) -> bool:
+        """Whether a tile, by any name, goes into a product as a factor."""
+        return any(
+            (user.name == "tile.dot" and value in user.operands[:2])
+            or (user.name in _THROUGH and self.multiplied(user.result))
+            for user in self.of(value)
+        )
+
+    def summed(self, value: Value) -> int | None:
+        """The dimension along which a product sums up a tile as it is; None: none does."""
+        order = (0, 1)
+        while len(users := self.of(value)) == 1 and users[0].name in _THROUGH:
+            if users[0].name == "tile.transpose":
+                order = tuple(order[n] for n in users[0].integers("order") if n < 2)
+            elif users[0].name == "tile.reshape":
+                return None
+            value = users[0].result
+        for user in users:
+            if user.name == "tile.dot" and value in user.operands[:2] and len(order) == 2:
+                return order[1] if user.operands[0] is value else order[0]
+        return None
+
     def in_place(self, loop: Operation) -> frozenset[int]:
         """The carried values of a loop that a product sums up: which stay where they are."""
         (body,) = loop.regions

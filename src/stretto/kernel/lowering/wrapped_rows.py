@@ -10,10 +10,10 @@ stays by itself up to the stores, and the stores leave those out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from stretto.kernel.addresses import Addresses, Wrapped
+from stretto.kernel.lowering.uses import Uses
 from stretto.kernel.tree import Operation, Value
 from stretto.kernel.types import Tile, View, shape_of
 
@@ -26,14 +26,14 @@ def reach_no_store(
     dimension: int,
     wrapped: Wrapped,
     addresses: Addresses,
-    users: Mapping[Value, Sequence[Operation]],
+    uses: Uses,
 ) -> str:
     """Empty where no row of a tile that wraps around is stored; else why it may be."""
-    walk = _Walk(addresses, users, wrapped)
+    walk = _Walk(addresses, wrapped)
     walk.reach(tile, dimension)
     while walk.queue and not walk.why:
         value, along = walk.queue.pop()
-        for user in users.get(value, ()):
+        for user in uses.of(value):
             walk.use(user, value, along)
     return walk.why
 
@@ -41,7 +41,6 @@ def reach_no_store(
 @dataclass
 class _Walk:
     addresses: Addresses
-    users: Mapping[Value, Sequence[Operation]]
     wrapped: Wrapped
     why: str = ""
     queue: list[tuple[Value, int]] = field(default_factory=list[tuple[Value, int]])

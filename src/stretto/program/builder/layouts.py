@@ -14,8 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from stretto.kernel import Kernel, Operation, Value
+from stretto.kernel.accesses import Accesses
 from stretto.kernel.axes import analyse
-from stretto.kernel.lowering.written import LOAD
+from stretto.kernel.lowering.written import COPY, LOAD
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Pointer, Tile, shape_of
 from stretto.ops.opcodes import opcode
@@ -55,12 +56,17 @@ class Layouts:
         operations = list(kernel.walk())
         # Tiles of one shape meet: a narrower load for one is less than a conversion of the other.
         self._vectors: dict[tuple[int, ...], int] = {}
-        loads = [op for op in operations if kind_of(op) == LOAD and _is_tile(op.results[0])]
+        loads = [
+            op for op in operations if kind_of(op) in (LOAD, COPY) and _is_tile(op.operands[0])
+        ]
+        together = _together(kernel, [op for op in loads if kind_of(op) == COPY])
         for operation in loads:
-            made = operation.results[0].type
+            made = operation.operands[0].type
             assert isinstance(made, Tile)
             known = self._vectors.get(made.shape, VECTOR_BITS)
-            self._vectors[made.shape] = min(known, self._vector(made))
+            self._vectors[made.shape] = min(
+                known, self._vector(made), together.get(operation, known)
+            )
         for operation in operations:
             if kind_of(operation) in (SPLIT, JOIN):  # a thread has both halves
                 pairs = operation.operands[0] if kind_of(operation) == SPLIT else operation.result
@@ -80,10 +86,12 @@ class Layouts:
         self._factors(operations)
         for operation in loads:
             # Neighbouring threads read neighbouring elements, and each is held once.
-            made = operation.results[0]
-            assert isinstance(made.type, Tile)
-            layout = self.rows(made.type, along.get(operation))
-            self._loaded[made] = self._loaded[operation.operands[0]] = layout
+            addresses = operation.operands[0]
+            assert isinstance(addresses.type, Tile)
+            layout = self.rows(addresses.type, along.get(operation))
+            self._loaded[addresses] = layout
+            if kind_of(operation) == LOAD:
+                self._loaded[operation.results[0]] = layout
         # What meets a product is laid out as it is: what is loaded is converted, not the sum.
         self._alike(operations)
         self._of.update(self._loaded)
@@ -211,6 +219,20 @@ class Layouts:
             self._put(larger, found.parent)
 
 
+def _together(kernel: Kernel, copies: Sequence[Operation]) -> dict[Operation, int]:
+    """Elements that copies by threads bring at once at most: those in a row, aligned."""
+    if not copies:
+        return {}
+    accesses, found = Accesses(kernel, analyse(kernel)), dict[Operation, int]()
+    for operation in copies:
+        type, facts = operation.operands[0].type, accesses.facts(operation)
+        assert isinstance(type, Tile)
+        assert isinstance(type.element, Pointer)
+        size = max(1, type.element.pointee.bits // 8)
+        found[operation] = max(1, min(facts.contiguity or 1, (facts.divisibility or size) // size))
+    return found
+
+
 def _is_tile(value: Value) -> bool:
     return isinstance(value.type, Tile)
 
@@ -220,18 +242,25 @@ def _along(kernel: Kernel, loads: Sequence[Operation]) -> dict[Operation, int]:
 
     A right factor that is stored with its rows of K in one piece is such a one.
     """
-    deep = [op for op in loads if len(shape_of(op.results[0].type)) > 1]
+    deep = [op for op in loads if len(shape_of(op.operands[0].type)) > 1]
     if not deep:
         return {}
     axes = analyse(kernel)
     found: dict[Operation, int] = {}
     for operation in deep:
-        shape = shape_of(operation.results[0].type)
+        shape = shape_of(operation.operands[0].type)
         axis = axes.get(operation.operands[0])
         runs = [1] * len(shape) if axis is None else list(map(min, axis.contiguity, shape))
         if max(runs) > runs[-1]:
             found[operation] = runs.index(max(runs))
     return found
+
+
+def copied_by_columns(kernel: Kernel) -> list[Operation]:
+    """Copies by threads whose neighbours in memory lie along columns."""
+    copies = [op for op in kernel.walk() if kind_of(op) == COPY]
+    along = _along(kernel, copies)
+    return [op for op in copies if along.get(op) == 0]
 
 
 def _alike(operation: Operation) -> Iterator[Sequence[Value]]:

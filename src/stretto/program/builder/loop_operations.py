@@ -6,14 +6,15 @@ A product in flight is known by its variable; a wait says how many younger ones 
 from __future__ import annotations
 
 from stretto.kernel import Operation, Value
-from stretto.kernel.lowering.written import LOAD, STORE, TMA_LOAD, TMA_STORE
+from stretto.kernel.lowering.written import COPY, LOAD, STORE, TMA_LOAD, TMA_STORE
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer, Scalar, Tile
 from stretto.kernel.wiring import Accumulated, Outer, Taken
 from stretto.materialization.program import Direct, Issue, LiveIn, Path, Stored, Through
 from stretto.ops.opcodes import opcode
 from stretto.program.atomics import ATOMIC
-from stretto.program.builder.loop_view import Flight, LoopView, Way
+from stretto.program.builder.loop_copies import LoopCopies
+from stretto.program.builder.loop_view import Flight, Way
 from stretto.program.builder.operands import (
     Operand,
     computed,
@@ -61,7 +62,7 @@ OVERWRITTEN = "ptxas 12.8 may give its registers to the next product, and not re
 """Why a left factor is named that no step changes."""
 
 
-class LoopOperations(LoopView):
+class LoopOperations(LoopCopies):
     """Builds what operations of a loop do in a step."""
 
     _positions: dict[tuple[str, int], tuple[str, str]]
@@ -85,6 +86,8 @@ class LoopOperations(LoopView):
             self._mark("before", i, "products")
             self._await(way, i, operation)
             self._mark("behind", i, "products")
+        elif kind == COPY:
+            self._ask(way, i, operation)
         elif kind == SMEM_WRITE:
             self._put_in_slot(way, i, operation)
         elif kind == SMEM_READ:
@@ -123,6 +126,17 @@ class LoopOperations(LoopView):
             a.say(StoreWait(0))
         a.say(Expect(full, ring.bytes))
         a.say(CopyIn(descriptor, at, full, Slot(a.take(ring.name), slot), ring.bytes))
+
+    def _ask(self, way: Way, i: Issue, operation: Operation) -> None:
+        """Threads copy to a slot of a ring: a group of its own."""
+        a = self._a
+        ring = self._copies.rings[i.op].ring
+        slot, _ = self._positions[ring.name, way.stages[i.op]]
+        for instruction in self._copies.meet(i.op, way.stages, way.order):
+            a.say(instruction)
+        target = Slot(a.take(ring.name), slot)
+        a.say(a.copied(operation, self._by_value(way, i, operation), target))
+        self._commit(i)
 
     def _copy_out(self, way: Way, i: Issue, operation: Operation) -> None:
         a, view = self._a, operation.operands[1]
@@ -202,7 +216,8 @@ class LoopOperations(LoopView):
         elif isinstance(self._wiring.wires[i.op][2], Accumulated):
             total = Name(variable)
         else:
-            total = in_layout(self._operand(way, i, 2), layout, result.type, a.layouts)
+            begun = full_shape(self._operand(way, i, 2), operation, 2)
+            total = a.in_full(begun, operation.operands[2], layout)
         a.say(Product(variable, left, right, total, adds, asynchronous=True))
         way.pending.append(Flight(i.op, variable, keep, outside))
 

@@ -39,7 +39,8 @@ class LoopSteps(LoopOperations):
 
     def _begin(self, way: Way, order: Sequence[Issue]) -> None:
         """Where the agent stands in each ring, once for each stage that stands elsewhere."""
-        way.pending, way.defined = [], set()
+        way.pending, way.defined, way.order = [], set(), order
+        self._copies.begin()
         self._positions: dict[tuple[str, int], tuple[str, str]] = {}
         self._last: dict[tuple[str, int], str] = {}
         stages: dict[str, list[int]] = {}
@@ -95,15 +96,29 @@ class LoopSteps(LoopOperations):
                 if back:
                     self._back[name] = max(self._back.get(name, 0), back)
 
-    def _step(self, way: Way, issues: Sequence[Issue], kind: StepKind, number: int) -> None:
+    def _step(
+        self,
+        way: Way,
+        issues: Sequence[Issue],
+        kind: StepKind,
+        number: int,
+        every: Sequence[Issue] = (),
+    ) -> None:
+        """One step; of `every`, copies by threads that have not begun yet count as well."""
         with self._a.block() as body:
-            self._run(way, issues, opens=kind != "iteration")
+            self._run(way, issues, every or issues, opens=kind != "iteration")
         self._a.say(Step(kind, number, way.iteration(0), tuple(body)))
 
-    def _run(self, way: Way, issues: Sequence[Issue], *, opens: bool) -> None:
+    def _run(
+        self, way: Way, issues: Sequence[Issue], every: Sequence[Issue], *, opens: bool
+    ) -> None:
         """What happens in a step; `opens`: and where each operation of the schedule begins."""
         made: set[str] = set()
-        for i in issues:
+        here = {i.op for i in issues}
+        for i in every:
+            if i.op not in here:
+                self._commit(i)
+                continue
             before = self._a.length
             operation = self._wiring.operations[i.op]
             at = (i.at.stage, i.at.cycle)
@@ -123,6 +138,7 @@ class LoopSteps(LoopOperations):
             if name in made:
                 self._move(f"{variable}__1", variable, way)
         way.pending = [replace(f, age=f.age + 1) for f in way.pending]
+        self._copies.later(max(way.stages.values(), default=0))
 
     def _move(self, target: str, source: str, way: Way) -> None:
         """A step later, a variable of a step before has what another had."""
@@ -152,6 +168,8 @@ class LoopSteps(LoopOperations):
 
     def _waits(self, way: Way, i: Issue, touched: Sequence[tuple[Ring, bool]]) -> None:
         a = self._a
+        for instruction in self._copies.wait(i, way.stages, way.order):
+            a.say(instruction)
         for ring, reads in touched:
             slot, phase = self._positions[ring.name, way.stages[i.op]]
             if reads and ring.full and self._first_and_last(ring)[0] == i.op:

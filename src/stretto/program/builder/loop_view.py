@@ -51,6 +51,8 @@ class Way:
     """By how much steps are ahead of it, behind the kernel's."""
     at: int | None = None
     """The step, where it is a number."""
+    order: Sequence[Issue] = ()
+    """The operations of a step, in order."""
     base: str = ""
     """The iteration that the number counts from, where that is not the first."""
     pending: list[Flight] = field(default_factory=list[Flight])

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from stretto.kernel import Operation, Value
-from stretto.kernel.lowering.written import TMA_LOAD
+from stretto.kernel.lowering.written import COPY, TMA_LOAD
 from stretto.kernel.types import Buffer
 from stretto.materialization import Program
 from stretto.materialization.program import Issue, Pipe
@@ -34,6 +34,8 @@ class Ring:
     consumers: tuple[str, ...]
     """The agents that read it."""
     by_tma: bool
+    copied: bool = False
+    """Whether threads copy to it, who learn by themselves when a slot is full."""
     answered: bool = False
     """Whether products read it that say themselves when they are done: who fills it waits."""
     exact: bool = False
@@ -103,6 +105,7 @@ def rings_of(
                 agent_of[writer.name],
                 tuple(sorted(readers)),
                 by_tma,
+                writer.kind == COPY,
                 _answered(ring.storage, reading, agent_of),
                 _ordered(program, agent_of),
                 operation.operands[-1] in turned,

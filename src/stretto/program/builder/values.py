@@ -31,7 +31,6 @@ from stretto.program.builder.tracer import Tracer
 from stretto.program.errors import ALONE, EmitError, unwritten
 from stretto.program.expressions import (
     Arithmetic,
-    Barrier,
     Everywhere,
     Expression,
     InShape,
@@ -44,7 +43,7 @@ from stretto.program.expressions import (
     Zeros,
     number,
 )
-from stretto.program.instructions import Assign, Load, Origin, Read, Wait
+from stretto.program.instructions import Assign, Load, Origin, Read, ThreadCopy, Wait
 from stretto.program.kernel_program import WorkTiles
 from stretto.program.layouts import Layout
 
@@ -234,14 +233,25 @@ class ValueBuilder(BodyBuilder):
         layout = self.layouts.of(result)
         return self._all_in(layout, operation, value), layout
 
+    def copied(
+        self, operation: Operation, value: Callable[[Value], Operand], target: Slot
+    ) -> ThreadCopy:
+        """A copy by threads."""
+        layout, buffer = self.layouts.of(operation.operands[0]), operation.operands[-1]
+        return ThreadCopy(self._all_in(layout, operation, value, but=buffer), target, layout)
+
     def _all_in(
-        self, layout: Layout, operation: Operation, value: Callable[[Value], Operand]
+        self,
+        layout: Layout,
+        operation: Operation,
+        value: Callable[[Value], Operand],
+        but: Value | None = None,
     ) -> tuple[Expression, ...]:
-        """Operands in a layout; addresses in full, also where all of them are the same."""
-        address, *others = (
-            full_shape(value(v), operation, i) for i, v in enumerate(operation.operands)
-        )
-        types = [v.type for v in operation.operands[1:]]
+        """Operands, all of them `but` one, in a layout; addresses in full, also where all of them
+        are the same."""
+        taken = [v for v in operation.operands if v is not but]
+        address, *others = (full_shape(value(v), operation, i) for i, v in enumerate(taken))
+        types = [v.type for v in taken[1:]]
         rest = [
             in_layout(one, layout, type, self.layouts)
             for one, type in zip(others, types, strict=True)
@@ -284,12 +294,13 @@ class ValueBuilder(BodyBuilder):
         if tile.loaded:
             self._await_tile(tile)
         self._read[tile.name] = tile
-        return Slot(self.take(tile.name), None, self.views(value))
+        return Slot(self.take(tile.name), tile.slot, self.views(value))
 
     def _await_tile(self, tile: SharedTile) -> None:
         if not any(tile.name in waited for waited in self._waited):
             phase = Name(f"{tile.name}_phase") if tile.repeated else number(0)
-            self.say(Wait(Barrier(self.take(f"{tile.name}_full")), phase))
+            self.take(f"{tile.name}_full")
+            self.say(Wait(tile.barrier("full"), phase))
             self._waited[-1].add(tile.name)
 
     def views(self, value: Value) -> tuple[SlotView, ...]:
@@ -304,7 +315,7 @@ class ValueBuilder(BodyBuilder):
                 found.append(Transposed(made.integers("permutation")))
             elif kind == "view":
                 found.append(InShape(value.type.shape))
-            elif kind in (TMA_LOAD, SMEM_WRITE):
+            elif kind in (TMA_LOAD, COPY, SMEM_WRITE):
                 break
             value = made.operands[0]
         return tuple(reversed(found))

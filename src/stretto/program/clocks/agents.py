@@ -33,6 +33,7 @@ from stretto.program.instructions import (
     Assign,
     Atomic,
     Commit,
+    CommitGroup,
     CopyIn,
     CopyOut,
     Expect,
@@ -42,6 +43,8 @@ from stretto.program.instructions import (
     If,
     Instruction,
     Load,
+    NamedArrive,
+    NamedSync,
     Pipelined,
     Product,
     ProductInit,
@@ -52,8 +55,11 @@ from stretto.program.instructions import (
     Store,
     StoreWait,
     TensorProduct,
+    ThreadBarrier,
+    ThreadCopy,
     TraceSteps,
     Wait,
+    WaitGroup,
     While,
 )
 from stretto.program.kernel_program import AgentProgram, KernelProgram, TensorMemory
@@ -115,6 +121,17 @@ class AgentRun:
     """All of those so far."""
     reads: int = 0
     """What its own threads read: they have it in registers before they issue a copy."""
+    groups: list[int] = field(default_factory=list[int])
+    """Copies by threads in groups that are not waited for, the oldest first."""
+    asked: int = 0
+    """Those that are in no group yet."""
+    copied: int = 0
+    """All of those so far."""
+    landed: Knowledge = field(default_factory=Knowledge)
+    """Those of them that each thread has waited for by itself, and has fenced: others learn of them
+    when all meet."""
+    met: int = 0
+    """What all threads knew when they met last."""
     goes_round: dict[str, int] = field(default_factory=dict[str, int])
     """Slots that each variable counts."""
     behind: dict[str, None] = field(default_factory=dict[str, None])
@@ -122,7 +139,7 @@ class AgentRun:
     turns: tuple[int, ...] = ()
     loop: int | None = None
     step: Number = None
-    waits: Wait | None = None
+    waits: Wait | NamedSync | None = None
     """What it waits for at present."""
 
     def run(self) -> Generator[None]:
@@ -132,7 +149,12 @@ class AgentRun:
         for name in self.behind:
             told = f"{self.agent.name} ends with `{name}` at a slot or a phase that it has had"
             raise self.orders.fault(told, last)
-        for bits, told in ((sum(self.stores), "a copy out"), (self._open(), "a product")):
+        open_ = (
+            (sum(self.stores), "a copy out"),
+            (sum(self.groups) | self.asked, "a copy by threads"),
+            (self._open(), "a product"),
+        )
+        for bits, told in open_:
             if bits:
                 raise self.orders.fault(f"{self.agent.name} ends before {told} is done", last)
 
@@ -145,6 +167,8 @@ class AgentRun:
             match instruction:
                 case Wait():
                     yield from self._wait(instruction)
+                case NamedSync():
+                    yield from self._meet(instruction)
                 case If():
                     taken = self.takes(instruction)
                     yield from self.body(instruction.body if taken else instruction.otherwise or ())
@@ -215,7 +239,7 @@ class AgentRun:
             case Literal(number):
                 return number if isinstance(number, int) else None
             case Trips():
-                return self.choices.trips
+                return max(0, self.choices.trips - value.fewer)
             case Iteration(counter, ahead, behind):
                 base = self.numbers.get(counter) if counter else 0
                 return None if base is None else base + (ahead or 0) - behind
@@ -303,6 +327,24 @@ class AgentRun:
         self.waits = None
         self.orders.waited(self.agent.name, place, phase, bit, self.now)
 
+    def _meet(self, one: NamedSync) -> Generator[None]:
+        """An arrival, and a wait for the phase that it counts in."""
+        place, bit = (one.barrier, 0), self.happens(one, "a meeting")
+        phase = len(self.orders.phases(place)) - 1
+        self.orders.arrive(place, bit, self.now)
+        self.learn(bit)
+        self.waits = one
+        while not self.orders.phases(place)[phase].over:
+            yield
+        self.waits = None
+        self.orders.met(place, phase, bit, self.now)
+
+    def named_arrive(self, one: NamedArrive) -> None:
+        """An arrival at a barrier of the hardware."""
+        bit = self.happens(one, "an arrival")
+        self.orders.arrive((one.barrier, 0), bit, self.now)
+        self.learn(bit)
+
     def assign(self, one: Assign) -> None:
         """Variables get values."""
         values = [self.number(value) for value in one.values]
@@ -382,9 +424,36 @@ class AgentRun:
             self.learn(sum(self.stores[:done]))
             del self.stores[:done]
 
+    def thread_copy(self, one: ThreadCopy) -> None:
+        """Threads write a slot in their own time: all must have been done with it when they met."""
+        bit, before = self.happens(one, "a copy"), self.now.copy()
+        before.known &= self.met
+        self.touch(one.target, one, bit, before, "threads", writes=True)
+        self.asked |= bit
+        self.copied |= bit
+
+    def commit_group(self, one: CommitGroup) -> None:
+        """A group more, which may be empty."""
+        del one
+        self.groups.append(self.asked)
+        self.asked = 0
+
+    def wait_group(self, one: WaitGroup) -> None:
+        """Each thread has what it asked for itself, but for the youngest groups."""
+        done = max(0, len(self.groups) - one.left)
+        self.landed.known |= sum(self.groups[:done])
+        del self.groups[:done]
+
+    def meet(self, _: ThreadBarrier) -> None:
+        """All threads of the agent meet, and know what each of them knew."""
+        self.now.learn(self.landed)
+        self.met = self.now.known
+
     def fence(self, _: Fence) -> None:
-        """What is known is seen by the asynchronous proxy as well."""
-        self.now.fenced = self.now.known
+        """What is known is seen by the asynchronous proxy as well; of copies by threads, what each
+        has waited for: others' are fenced by those who asked for them, before all meet."""
+        self.landed.fenced = self.landed.known
+        self.now.fenced |= self.now.known & ~self.copied
 
     def read(self, one: Read) -> None:
         """Memory to registers."""
@@ -455,9 +524,14 @@ ACTS: dict[type[Any], str] = {
     Arrive: "arrive",
     Expect: "expect",
     Commit: "commit",
+    NamedArrive: "named_arrive",
     CopyIn: "copy_in",
     CopyOut: "copy_out",
     StoreWait: "store_wait",
+    ThreadCopy: "thread_copy",
+    CommitGroup: "commit_group",
+    WaitGroup: "wait_group",
+    ThreadBarrier: "meet",
     Fence: "fence",
     Read: "read",
     Put: "put",
@@ -488,7 +562,7 @@ def _read_names(instruction: Instruction) -> frozenset[str]:
             return names_in((instruction.left,))
         case Assign():
             return names_in(instruction.values)
-        case Store() | Load() | Atomic():
+        case Store() | Load() | Atomic() | ThreadCopy():
             return names_in(instruction.operands)
         case Put():
             return names_in((instruction.value,))

@@ -28,6 +28,7 @@ from stretto.program.instructions import (
     Assign,
     Atomic,
     Commit,
+    CommitGroup,
     CopyIn,
     CopyOut,
     For,
@@ -40,6 +41,8 @@ from stretto.program.instructions import (
     Store,
     StoreWait,
     TensorProduct,
+    ThreadCopy,
+    WaitGroup,
     While,
 )
 from stretto.program.kernel_program import Barriers, SharedMemory, TensorMemory
@@ -149,8 +152,7 @@ class _Block:
     def run(self, at: tuple[int, int, int]) -> None:
         """All agents."""
         program = self.program
-        barriers = {one.name: one for one in program.memory if isinstance(one, Barriers)}
-        orders = Orders(barriers, f"block {', '.join(map(str, at))}")
+        orders = Orders(program.barriers, f"block {', '.join(map(str, at))}")
         depths = {one.name: one.depth for one in program.memory}
         sums = frozenset(one.name for one in program.memory if isinstance(one, TensorMemory))
         names: dict[int, frozenset[str]] = {}
@@ -179,6 +181,10 @@ class ValueRun(AgentRun):
     """Products in flight: their targets, and what is left to do."""
     storing: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
     """Copies out, likewise."""
+    asking: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
+    """Copies by threads since the last group."""
+    coming: list[list[Callable[[], None]]] = field(default_factory=list["list[Callable[[], None]]"])
+    """Groups of them, the oldest first."""
 
     def begin(self) -> None:
         """What the kernel hands to it."""
@@ -294,6 +300,34 @@ class ValueRun(AgentRun):
         super().store_wait(one)
         while len(self.storing) > one.left:
             self.storing.pop(0)()
+
+    def thread_copy(self, one: ThreadCopy) -> None:
+        """The slot is nonsense until the group of the copy is waited for."""
+        super().thread_copy(one)
+        operation = one.origin.operation
+        assert operation is not None
+        slot = self._seen(one.target, self._index(one.target))
+        slot[...] = nonsense(slot.shape, self.of_block.elements[one.target.memory])
+        address, *rest = (self.values.of(value) for value in one.operands)
+        operands = [address, *_spread(address, rest)]
+
+        def land() -> None:
+            slot[...] = self.of_block.evaluator.load(operation, operands)[0]
+
+        self.asking.append(land)
+
+    def commit_group(self, one: CommitGroup) -> None:
+        """A group more."""
+        super().commit_group(one)
+        self.coming.append(self.asking)
+        self.asking = []
+
+    def wait_group(self, one: WaitGroup) -> None:
+        """All but the youngest are there."""
+        super().wait_group(one)
+        while len(self.coming) > one.left:
+            for land in self.coming.pop(0):
+                land()
 
     def load(self, one: Load) -> None:
         """Global memory to registers."""
