@@ -44,6 +44,21 @@ def test_a_kernel_is_equal_to_numpy_and_to_itself(
         assert np.allclose(got, expected, rtol=0, atol=case.tolerance), array
 
 
+@pytest.mark.parametrize("mode", ["unspecialized", "specialized"])
+def test_what_runs_is_the_program_that_is_emitted(mode: KernelMode) -> None:
+    found = _run("matmul_descriptors", "h200", mode)
+    assert found.success
+    assert found.program is not None
+    assert (len(found.program.agents) > 1) is (mode == "specialized")
+    assert found.mode == mode
+
+
+def test_a_note_says_why_loops_run_by_programs_of_their_own() -> None:
+    found = _run("softmax", "b200-pipes", "specialized")
+    assert found.program is None
+    assert "machine b200-pipes does not say who issues what" in found.notes[-1]
+
+
 def test_a_printed_kernel_runs_as_the_dump_does(tmp_path: Path) -> None:
     for name in ("softmax", "matmul_descriptors"):
         case = CASES[name]()
