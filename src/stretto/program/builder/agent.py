@@ -64,7 +64,8 @@ class AgentBuilder(OperationBuilder):
                     self.say(Assign((tile.slot,), (number(0),)))
         self.region(self.plan.kernel.body)
         for tile in self._read.values():
-            if tile.loaded and not tile.repeated and tile.name not in self._waited[0]:
+            always = self.plan.maker[tile.buffer] in self.plan.kernel.body.operations
+            if tile.loaded and always and tile.name not in self._waited[0]:
                 self._await_tile(tile)  # what a branch or a loop waits for may never be reached
         if self.stores:
             self.say(StoreWait(0))
@@ -271,10 +272,14 @@ class AgentBuilder(OperationBuilder):
 
     def _hand_back(self, region: Region) -> None:
         """Tiles that are filled each time it runs may be filled again: behind the last reader,
-        where they were waited for, else at the end."""
+        where they were waited for, else at the end. Those of a branch are waited for in it."""
         for alloc in region.operations:
             tile = self.plan.tiles.get(alloc.results[0]) if alloc.results else None
-            if tile is None or not (tile.repeated and tile.loaded):
+            if tile is None or not tile.loaded:
+                continue
+            if not tile.repeated:  # it is filled here alone, in a branch
+                if tile.name in self._read:
+                    self._await_tile(tile)
                 continue
             if tile.name in self._read and len(self.plan.workers) > 1:
                 known = tile.name in self._waited[-1]
