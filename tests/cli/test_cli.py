@@ -340,7 +340,10 @@ def test_machines_tell_who_issues_what(capsys: pytest.CaptureFixture[str]) -> No
         ("compute", ["mma", "simt"], 2),
     ]
     lines = [" ".join(line.split()) for line in Run(capsys, "machines", "h200").out.split("\n")]
-    assert "wgmma async.wgmma register smem or register smem async.wgmma_wait, in its step" in lines
+    assert (
+        "wgmma async.wgmma 64 × n register smem or register smem async.wgmma_wait, in its step"
+        in lines
+    )
     assert "wgmma holds left factors that no step changes, up to 160 registers" in lines
     assert "compute mma, simt 4 240 2" in lines
 
