@@ -114,6 +114,7 @@ def test_what_may_be_faster_or_cannot_be_predicted_is_tried() -> None:
     assert why_slower(product(), alike, H200, GRID, SIZES) == ""
     assert why_slower(product(), stock(listing(4, pause=60)), H200, GRID, SIZES) == ""
     assert why_slower(product(), stock(""), H200, GRID, SIZES) == ""
+    assert why_slower(product(), stock(listing(2), spilled=8), H200, GRID, SIZES) == ""
     assert why_slower(product(), stock(listing(2)), H200, GRID, {}) == ""
 
 
