@@ -236,6 +236,7 @@ NAMING = {
         "async.tma_gather",
         "pointer.load",
     },
+    "kernel/promotion.py": {"arith.addf"},  # sums that threads add up
     "simulation/kernels/evaluator.py": {
         "pointer.load",
         "pointer.atomic_cas",
