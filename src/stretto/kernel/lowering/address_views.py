@@ -157,7 +157,7 @@ class _Reader:
         there is none, or threads copy just that part."""
         if len(load.operands) < 2 or exact.address.at.wrapped:
             return None
-        if self._loads.how(load, in_loop=True).copied:
+        if not self._loads.beside(load) or self._loads.how(load, in_loop=True).copied:
             return None
         bounds = tuple(exact.from_host(range(len(exact.type.shape))))
         try:
