@@ -23,13 +23,15 @@ from stretto.ir.kernels.running import RunnableKernel
 from stretto.kernel import Kernel
 from stretto.kernel.configuration import DEFAULT, Blocks
 from stretto.kernel.errors import KernelError
-from stretto.kernel.lowering.written import COPY, TMA_LOAD
+from stretto.kernel.lowering.written import COPY, LOAD, TMA_LOAD
 from stretto.kernel.partition import ONE_CONSUMER
 from stretto.kernel.tree import kind_of
+from stretto.kernel.types import Scalar, Tile
 from stretto.loop import LoopError
 from stretto.lower_bounds import compute_bounds
 from stretto.machine import Machine
 from stretto.machine.choice import KERNELS
+from stretto.machine.machine import REGISTER_BYTES, WARP
 from stretto.program.errors import ALONE
 from stretto.program.traces import Tracing
 from stretto.resources.prepare import prepare
@@ -125,6 +127,8 @@ class Emitter:
             hint = "operations are named once rows are split: say how many consumers there are"
             told = f"agents are given, and 1 to {counts[-1]} consumers are tried"
             raise StrettoError(f"{told}; {hint}")
+        if self.mode == "unspecialized":
+            self._require_registers()
         unprintable: list[StrettoError] = []
         counts = self._printable(counts, agents or {}, unprintable)
         refused: list[StrettoError] = []
@@ -157,6 +161,23 @@ class Emitter:
         if self._draws is None:
             self._draws = self._draining()
         return made + [one for one in self._draws if _differs(one, made)]
+
+    def _require_registers(self) -> None:
+        """That threads have registers for what a step of a loop loads; EmitError where they do not:
+        nothing would overlap, and an assembler takes minutes to spill it."""
+        ready, most = self._rooms.lowered(1), self.machine.known_limit("thread_registers")
+        threads = WARP * self._rooms.workers(1)[0].warps
+        for loop in ready.loops:
+            for op in loop.operation.walk():
+                type = op.results[0].type if op.results else None
+                if kind_of(op) != LOAD or not isinstance(type, Tile):
+                    continue
+                assert isinstance(type.element, Scalar)
+                registers = type.elements * type.element.bits // (8 * REGISTER_BYTES * threads)
+                if registers > most:
+                    told = f"takes {registers:,} registers in each of {threads} threads"
+                    hint = "a smaller block, or more num_warps"
+                    raise EmitError(f"what is loaded {told}, which have {most}", op, hint)
 
     def _reason(self, refused: Sequence[StrettoError]) -> StrettoError:
         """Why there is no kernel; where what its hint names is refused too, why that is."""

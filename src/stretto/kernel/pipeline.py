@@ -2,7 +2,8 @@
 
     tile.view_load, tile.dot, ...                          what Triton or cuTile wrote
         views of addresses                                 for machines that say who issues what
-        zeros outside ─ reshapes last ─ contracted sums
+        zeros outside ─ promoted sums
+        reshapes last ─ contracted sums
         partition                                          rows split between consumers
         whole views ─ counted offsets                      for all
         longest first                                      order of blocks, for machines as above
@@ -34,6 +35,7 @@ from stretto.kernel.neighbours import GROUP_ROWS, rows_of_products, with_neighbo
 from stretto.kernel.padding import with_zeros_outside
 from stretto.kernel.partition import partition
 from stretto.kernel.persistence import with_work_tiles
+from stretto.kernel.promotion import with_promoted_sums
 from stretto.kernel.reshaping import with_reshapes_last
 from stretto.kernel.tree import Kernel, Lowered
 from stretto.machine import Machine
@@ -47,6 +49,7 @@ def passes(machine: Machine, configuration: Configuration) -> Iterator[Pass]:
     if machine.agents:
         yield with_views_of_addresses
         yield with_zeros_outside
+        yield with_promoted_sums
         yield with_reshapes_last
         yield with_contracted_sums
     if configuration.consumers != 1:

@@ -38,7 +38,7 @@ def kernel_program_text(program: KernelProgram) -> str:
 class _Writer:
     def __init__(self, program: KernelProgram) -> None:
         self._number = {op: n for n, op in enumerate(program.kernel.walk())}
-        self._roles = {one.name: one.role for one in program.memory if isinstance(one, Barriers)}
+        self._roles = {one.name: one.role for one in program.barriers.values()}
 
     def statement(self, one: Any, block: Block) -> None:
         """One instruction or declaration, behind what it takes."""

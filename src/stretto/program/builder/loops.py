@@ -30,7 +30,7 @@ from stretto.kernel.wiring import Outer
 from stretto.materialization.program import Direct, Issue, LiveIn, Through
 from stretto.ops.opcodes import opcode
 from stretto.program.builder.loop_steps import LoopSteps
-from stretto.program.builder.loop_view import STEP, Way
+from stretto.program.builder.loop_view import Way
 from stretto.program.builder.operands import Operand
 from stretto.program.builder.steps import Steps, steps_of
 from stretto.program.builder.sums import on_its_own
@@ -347,7 +347,7 @@ class LoopBuilder(LoopSteps):
             way.at = first
             self._step(way, self._issues, "prologue", first)
             first += 1
-        way.at, way.step, way.ahead = None, STEP, None
+        way.at, way.step, way.ahead = None, self._counter_name, None
         a.say(Remark("kernel"))
         before = [(f.op, f.age) for f in way.pending]
         copies = list(self._copies.groups)
@@ -415,11 +415,15 @@ class LoopBuilder(LoopSteps):
             a.enter()
             self._marked = a.tracer is not None and a.tracer.tracing == "marks"
             if self._marked:
-                a.say(Assign(("trace_step",), (Arithmetic("-", Name(STEP), number(first)),)))
+                a.say(
+                    Assign(
+                        ("trace_step",), (Arithmetic("-", Name(self._counter_name), number(first)),)
+                    )
+                )
             self._step(way, self._issues, "kernel", 0)
             self._marked = False
             a.leave()
-        a.say(For(STEP, number(first), end, None, tuple(body)))
+        a.say(For(self._counter_name, number(first), end, None, tuple(body)))
 
     def _read_behind(self) -> dict[str, int]:
         """Slots that products of the epilogue read, and how many there are of each."""

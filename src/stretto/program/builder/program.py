@@ -70,7 +70,8 @@ def build_program(
     if budget is not None and budget.bytes is not None and builder.plan.bytes > budget.bytes:
         scratch = builder.plan.scratch
         raise SharedMemoryError(builder.plan.bytes, scratch, budget.bytes, machine.name)
-    program = alternating(with_rescaling(builder.program()))
+    lengths = [loop.program.ii for loop in builder.plan.loops.values()]
+    program = alternating(with_rescaling(builder.program()), lengths)
     check_program(program)
     return program
 
@@ -130,7 +131,10 @@ class _Builder:
             )
             for agent in agents
         )
-        named = {layout.name for body in bodies for layout in layouts_in(body.body)}
+        named = {layout.name: layout for body in bodies for layout in layouts_in(body.body)}
+        known = [layout for layout in self._layouts.roots() if layout.name in named]
+        others = set(named).difference(layout.name for layout in known)  # scans have their own
+        known += [named[name] for name in others]
         return KernelProgram(
             plan.kernel,
             plan.machine.name,
@@ -139,7 +143,7 @@ class _Builder:
             descriptors(plan),
             arguments(plan, {name for agent in agents for name in agent.used}),
             bodies,
-            tuple(layout for layout in self._layouts.roots() if layout.name in named),
+            tuple(sorted(known, key=lambda layout: layout.name)),
             plan.bytes,
             plan.scratch,
             plan.workers[0].warps,
