@@ -205,10 +205,12 @@ class AgentRun:
         upper = self.number(loop.upper)
         by = 1 if loop.step is None else self.number(loop.step)
         if loop.operation is None:
-            assert lower is not None
-            assert upper is not None
-            assert by is not None
-            for at in range(lower, upper, by):
+            if lower is None or upper is None or by is None or by < 1:
+                told = f"{self.agent.name} has no numbers that a loop could count by"
+                raise self.orders.fault(told, loop)
+            turns = range(lower, upper, by)
+            self.orders.require_room(len(turns), loop)
+            for at in turns:
                 self.numbers[loop.variable] = at
                 yield from self.body(loop.body)
             return
@@ -354,9 +356,10 @@ class AgentRun:
 
     def advance(self, one: Advance) -> None:
         """One slot further."""
-        slot, phase = self.numbers[one.slot], self.numbers[one.phase]
-        assert slot is not None
-        assert phase is not None
+        slot, phase = self.numbers.get(one.slot), self.numbers.get(one.phase)
+        if slot is None or phase is None:
+            told = f"{self.agent.name} has no number for `{one.slot}` or `{one.phase}`"
+            raise self.orders.fault(told, one)
         if self.goes_round.get(one.slot, one.depth) != one.depth:
             told = f"{self.agent.name} has `{one.slot}` go round after {one.depth} slots"
             raise self.orders.fault(f"{told} of {self.goes_round[one.slot]}", one)

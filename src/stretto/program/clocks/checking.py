@@ -36,11 +36,11 @@ class Covered:
     """Accesses, waits and arrivals of all runs."""
 
 
-def check_program(program: KernelProgram) -> Covered:
-    """All runs; FaultError where one may go wrong."""
+def check_program(program: KernelProgram, most: int | None = None) -> Covered:
+    """All runs; FaultError where one may go wrong, or has more events than `most`."""
     runs = list(choices_of(program))
     names: dict[int, frozenset[str]] = {}
-    events = sum(run(program, choices, names) for choices in runs)
+    events = sum(run(program, choices, names, most) for choices in runs)
     counted = sorted({choices.trips for choices in runs}) if _open_loops(program) else []
     return Covered(tuple(counted), len(runs), events)
 
@@ -78,9 +78,14 @@ def _trips(program: KernelProgram) -> list[int]:
     return sorted(found | {deepest + 1, 2 * deepest + 1})
 
 
-def run(program: KernelProgram, choices: Choices, names: dict[int, frozenset[str]]) -> int:
+def run(
+    program: KernelProgram,
+    choices: Choices,
+    names: dict[int, frozenset[str]],
+    most: int | None = None,
+) -> int:
     """One run of all agents: how many events it had; FaultError where it may go wrong."""
-    orders = Orders(program.barriers, str(choices))
+    orders = Orders(program.barriers, str(choices), most)
     drive(agents_of(program, orders, choices, names), orders)
     return len(orders.events)
 

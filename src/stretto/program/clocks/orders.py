@@ -123,7 +123,11 @@ class Cell:
 class Orders:
     """All events of a run."""
 
-    def __init__(self, barriers: Mapping[str, Barriers], note: str) -> None:
+    def __init__(
+        self, barriers: Mapping[str, Barriers], note: str, most: int | None = None
+    ) -> None:
+        self.most = most
+        """Events and turns of loops that there may be; None: any number."""
         self._declared = barriers
         self._note = note
         """What is run, for whoever reads of a fault."""
@@ -139,8 +143,14 @@ class Orders:
 
     def event(self, agent: str, instruction: Instruction, what: str) -> int:
         """One more: its bit."""
+        self.require_room(len(self.events) + 1, instruction)
         self.events.append(Event(agent, instruction, what))
         return 1 << (len(self.events) - 1)
+
+    def require_room(self, count: int, instruction: Instruction) -> None:
+        """That a run is no longer than may be; FaultError where it is."""
+        if self.most is not None and count > self.most:
+            raise self.fault(f"a run has more than {self.most:,} events or turns", instruction)
 
     def fault(self, told: str, instruction: Instruction) -> FaultError:
         """What is wrong, at the user's place where there is one."""
