@@ -88,11 +88,10 @@ TAKEN = (
     "exact", "no_other", "from_8", "shifted_from_0", "wrapped", "clamped", "heads", "branch",
     "turned",
 )  # fmt: skip
+CHOSEN = ("ones", "from_3", "loaded")
+"""Copied inside of the array, and what the mask lets through is chosen then."""
 LEFT = {
-    "ones": "where its mask is off it reads something else than zero",
     "linear": "its mask is more than bounds of its indices",
-    "from_3": "a stride is 6 bytes, no positive multiple of 16",
-    "loaded": "its mask has two bounds along one dimension",
     "shifted": "its mask does not say that its index is not negative",
     "other_index": "its mask does not say that its index is not negative",
     "wrapped_stored": "the mask of a store does not leave them out",
@@ -116,6 +115,22 @@ def test_a_tile_of_a_view_has_the_values_of_its_addresses(name: str) -> None:
         written, lowered = outcomes(name, given, 2, 2 if name == "heads" else 1)
         assert np.isfinite(written["c_ptr"]).all()
         assert written["c_ptr"].any()
+        assert np.array_equal(written["c_ptr"], lowered["c_ptr"])
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_what_a_mask_leaves_out_of_a_copy_is_chosen(name: str) -> None:
+    """Another value than zero, rows from one on, rows up to a number that is loaded."""
+    assert copied(name) == {"a_ptr": 1, "b_ptr": 1}
+    made = with_views_of_addresses(kernel(name)).kernel
+    makers = {value: op for op in made.walk() for value in op.results}
+    factors = {makers[op.operands[0]].name for op in made.walk() if op.name == "tile.dot"}
+    assert factors == {"arith.select"}  # no product takes the tile unseen
+    for rows, depth in ((70, 100), (64, 64), (5, 3)):
+        given = inputs(name, rows, depth)
+        written, lowered = outcomes(name, given, 2)
+        assert np.isfinite(written["c_ptr"]).all()
+        assert written["c_ptr"].any() or depth <= 3
         assert np.array_equal(written["c_ptr"], lowered["c_ptr"])
 
 

@@ -9,6 +9,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
+from test_program_clocks import changed, unfound
 
 import kernel_cases
 from gluon_cases import launched, near
@@ -24,7 +25,6 @@ from stretto.program.instructions import NamedArrive, NamedSync, Pipelined, Prod
 from stretto.program.walk import walk
 from stretto.simulation.kernels import run_kernel
 from stretto.simulation.kernels.programs import run_program_of_kernel
-from test_program_clocks import changed, unfound
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "triton"
 WIDE = Path(__file__).parents[1] / "ttir" / "wide" / "attention_forward_d64_256.ttir"
