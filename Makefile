@@ -83,8 +83,8 @@ test-gpu: setup $(GPU)/.ready
 	TRITON_CACHE_DIR=$(GPU)/cache $(BIN)/python tests/gpu/operations.py $(GPU)/bin/python
 	TRITON_CACHE_DIR=$(GPU)/cache $(BIN)/python tests/gpu/sweeping.py $(GPU)/bin/python
 	TRITON_CACHE_DIR=$(GPU)/cache $(BIN)/python tests/gpu/predicting.py $(GPU)/bin/python
-	PYTHONPATH=$$(echo $(abspath $(GPU))/lib/python3.*/site-packages) $(BIN)/python -m pytest -k "$(LAUNCHES)" tests/test_pipeline_triton.py
-	PYTHONPATH=$$(echo $(abspath $(GPU))/lib/python3.*/site-packages) $(BIN)/python -m pytest -k "warps_and_stages or restores" tests/test_autotuner.py
+	PYTHONPATH=$$(echo $(abspath $(GPU))/lib/python3.*/site-packages) $(BIN)/python -m pytest -k "$(LAUNCHES)" tests/launching/test_pipeline_triton.py
+	PYTHONPATH=$$(echo $(abspath $(GPU))/lib/python3.*/site-packages) $(BIN)/python -m pytest -k "warps_and_stages or restores" tests/launching/test_autotuner.py
 
 $(GPU)/.ready: tests/gpu/requirements.txt
 	$(PYTHON) -m venv $(GPU)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from gluon_cases import launched
 from stretto.api.emitting import emit
-from stretto.api.kernels import kernels_of
+from stretto.api.kernels import kernels_of, simulate_kernel
 from stretto.compile import loop_schedules
 from stretto.compile.candidates import STAGES
 from stretto.compile.emitted import EmitMode
@@ -63,7 +63,10 @@ def choices(name: str) -> list[Chosen]:
         ("rows_64_i8", "wgmma"),
         ("rows_64_tf32", "wgmma"),
         ("rows_64_e4m3", "wgmma"),
+        ("rows_64_e4m3_in_128", "wgmma"),
+        ("rows_64_e4m3_in_32", "mma_sync"),  # warpgroups keep fewer bits over more elements
         ("inverse", "dot_fma"),  # all bits of f32 count
+        ("rows_32_tf32x3", "dot_fma"),
     ],
 )
 def test_a_product_is_the_first_that_takes_it(name: str, product: str) -> None:
@@ -210,6 +213,48 @@ def test_all_bits_of_f32_count(mode: EmitMode) -> None:
     x = np.tile(np.eye(16, dtype=np.float32), (3, 1, 1))
     found = launched(source("inverse", mode), {"a_ptr": a, "x_ptr": x, "steps": 8}, (3,))["x_ptr"]
     assert np.abs(found @ a - np.eye(16)).max() < 2e-6  # tf32 would leave 5e-4
+
+
+def test_sums_of_8_bits_are_added_up_by_threads_where_their_author_asks() -> None:
+    """By as many elements as one product sums over; `rows_64_e4m3` lets them add up for ever."""
+    promoted, plain = source("rows_64_e4m3_in_128"), source("rows_64_e4m3")
+    assert "use_acc=False" in promoted
+    assert "use_acc=False" not in plain
+    assert re.search(r"total\w* = total\w* \+ total\w*_part", promoted)
+
+
+@pytest.mark.parametrize(
+    ("name", "columns"),
+    [("rows_16_e4m3", 64), ("rows_16_e5m2", 32), ("rows_64_e4m3_in_128", 128)],
+)
+def test_8_bit_floats_have_their_values(name: str, columns: int) -> None:
+    file = PRODUCTS / f"{name}.ttir"
+    turned = "tt.trans" in file.read_text("utf-8")
+    a, b = numbers(6, "float32", 64, 384), numbers(7, "float32", 384, columns)
+    a[5, 9] = np.nan
+    given = np.ascontiguousarray(b.T) if turned else b
+    inputs = {"a_ptr": a, "b_ptr": given, "c_ptr": np.zeros((64, columns), np.float32)}
+    inputs |= {"M": 64, "N": columns, "K": 384}
+    rows = 64 if "64" in name else 16
+    made = simulate_kernel(file, inputs, (64 // rows, 1), "h200", mode="emitted")
+    assert made.success
+    assert np.array_equal(made.arrays["c_ptr"], a @ b, equal_nan=True)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_loops_that_count_by_numbers_of_two_types(mode: EmitMode) -> None:
+    for few, many in ((0, 3), (2, 0), (5, 6)):
+        a = numbers(few, "float16", 8, 16, 16) / 16
+        x = numbers(many, "float32", 16, 16)
+        wanted = x
+        for step in (*range(few), *range(many)):
+            wanted = a[step].astype(np.float32) @ wanted.astype(np.float16).astype(np.float32)
+        inputs = {"a_ptr": a, "x_ptr": x, "few": few, "many": np.int64(many)}
+        found = launched(source("counted", mode), inputs, (1,))["x_ptr"]
+        assert np.allclose(found, wanted, rtol=1e-2, atol=1e-2)
+    text = source("counted", mode)
+    assert "for step in range(" in text
+    assert "for step_i64 in range(" in text
 
 
 # Source -------------------------------------------------------------------------------------------

@@ -1,22 +1,25 @@
 """Attention forward by persistent blocks, beside cuDNN and FlashAttention 3, over 20 sizes.
 
     attention_blocks.py emit build/gpu/blocks             (needs Triton)
-    attention_blocks.py measure build/gpu/blocks out.jsonl fa3.so  (GPU; 2 min)
+    attention_blocks.py measure build/gpu/blocks out.jsonl fa3.so  (GPU; 3 min)
     attention_blocks.py table out.jsonl                   (prints the page's)
 
-16,384 tokens in all, hidden size 2,048, fp16. Each answer is first held against float64. What is
-compared runs in one process, in rounds whose order is drawn anew from the round's number, each turn
-50 ms back to back; launches are bound before. Medians are told, all rounds are in the file.
-FlashAttention 3 is a library that defines `_vllm_fa3_C::fwd`, called in its variable-length form.
+16,384 tokens in all, hidden size 2,048, fp16. Each answer is first held against float64, over odd
+numbers of tiles too. What is compared runs in one process, in rounds whose order is drawn anew from
+the round's number; launches are bound before. `sustained` is 50 ms back to back, `cooled` 0.15 s of
+rest before 6 ms. The clock and the watts are the driver's, read ten times a second. Medians are
+told, all rounds are in the file. FlashAttention 3 is a library that defines `_vllm_fa3_C::fwd` (or
+that, packed by xz), called in its variable-length form.
 """
 
 from __future__ import annotations
 
 import itertools
 import json
+import lzma
 import math
-import random
 import statistics
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -26,15 +29,21 @@ sys.path[:0] = [str(HERE), str(HERE.parent.parent / "examples" / "triton")]
 
 TOKENS, HIDDEN = 16_384, 2_048
 LENGTHS = (1_024, 2_048, 4_096, 8_192, 16_384)
-ROUNDS, TURN = 7, 50
+ROUNDS, TURN = 7, 0.050
+COOLED, BRIEF, REST = 3, 0.006, 0.15
+"""Rounds of turns that are cooled, their length, and the rest before each."""
+CHECKED = ((37, 1_536), (29, 1_280))
+"""Heads and lengths that are held against float64."""
 PEERS = ("cuDNN", "FlashAttention 3")
-CHOSEN = {
-    (128, False): (128, 128, 2),
-    (128, True): (128, 128, 2),
-    (64, False): (256, 64, 4),
-    (64, True): (128, 128, 2),
+KERNELS = {
+    "blocks_d128": (128, False, 128, 128, 2),
+    "blocks_d128_causal": (128, True, 128, 128, 2),
+    "blocks_d64": (64, False, 256, 64, 4),
+    "blocks_d64_neighbours": (64, False, 64, 128, 3),
+    "blocks_d64_causal": (64, True, 256, 64, 4),
+    "blocks_d64_causal_128": (64, True, 128, 128, 2),
 }
-"""By D and mask: rows and columns of a tile, and consumers."""
+"""D and mask, rows and columns of a tile, and consumers; all of persistent blocks."""
 
 
 def emit(folder):
@@ -48,7 +57,7 @@ def emit(folder):
     folder.mkdir(parents=True, exist_ok=True)
     signature = {f"{name}_ptr": "*fp16" for name in "qkvo"} | {"lse_ptr": "*fp32"}
     signature |= {"scale": "fp32", "length": "i32", "total_rows": "i32"}
-    for (d, causal), (rows, columns, consumers) in CHOSEN.items():
+    for name, (d, causal, rows, columns, consumers) in KERNELS.items():
         tiles = {"BLOCK_M": rows, "BLOCK_N": columns, "D": d, "CAUSAL": causal}
         kernel, options = attention_forward.attention_forward, {"num_warps": 4, "num_stages": 3}
         text, beside = ttir(kernel=kernel, signature=signature, constexprs=tiles, options=options)
@@ -58,13 +67,21 @@ def emit(folder):
             dump.with_suffix(".json").write_text(json.dumps(beside))
             wanted = {"consumers": consumers, "blocks": "persistent"}
             made = emitted(dump, "h200", **wanted, assemble=compile_emitted)
-        (folder / f"{called(d, causal)}.py").write_text(made.source)
-        print(called(d, causal), [a.ii for a in made.analyses], flush=True)
+        (folder / f"{name}.py").write_text(made.source)
+        print(name, [a.ii for a in made.analyses], flush=True)
 
 
-def called(d, causal):
-    """A kernel's file."""
-    return f"blocks_d{d}" + ("_causal" if causal else "")
+def chosen(d, causal, length):
+    """Which of them a size runs: more consumers where a tile has many steps."""
+    if d == 128:
+        return "blocks_d128_causal" if causal else "blocks_d128"
+    if causal:
+        return "blocks_d64_causal" if length >= FOUR_CAUSAL else "blocks_d64_causal_128"
+    return "blocks_d64_neighbours" if length >= THREE else "blocks_d64"
+
+
+FOUR_CAUSAL, THREE = 16_384, 2_048
+"""Lengths from which on: four consumers of a causal kernel, three that are neighbours."""
 
 
 def bound(kernel, problem, rows):
@@ -79,59 +96,105 @@ def bound(kernel, problem, rows):
     return lambda: run(*args, *tiles, warps)
 
 
+def checked(folder, name):
+    """The largest error of a kernel against float64."""
+    import measure as common
+    import torch
+
+    d, causal, rows, *_ = KERNELS[name]
+    kernel, errors = common.load(folder, name), []
+    for heads, length in CHECKED:
+        small = common.Attention(d, causal, heads, length)
+        exact, *_ = small.reference()
+        bound(kernel, small, rows)()
+        torch.cuda.synchronize()
+        errors.append(common.error(small.o, exact))
+    return max(errors)
+
+
+def check(folder):
+    """The errors of all kernels, each in a process of its own: they are compiled side by side."""
+    asked = {
+        name: subprocess.Popen(
+            [sys.executable, __file__, "checked", str(folder), name],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for name in KERNELS
+        if (folder / f"{name}.py").exists()
+    }
+    return {name: float(one.communicate()[0].split()[-1]) for name, one in asked.items()}
+
+
+def unpacked(library):
+    """A library, as a file that can be loaded."""
+    if library.suffix != ".xz":
+        return library
+    made = Path(tempfile.mkdtemp()) / "fa3.so"
+    made.write_bytes(lzma.decompress(library.read_bytes()))
+    return made
+
+
 def measure(folder, output, library):
     """All sizes."""
     import attention_grid
     import measure as common
     import torch
 
-    operator = attention_grid.flash_attention_3(library)
+    operator = attention_grid.flash_attention_3(unpacked(library))
     output.unlink(missing_ok=True)
-    for d, causal in CHOSEN:
-        kernel, rows = common.load(folder, called(d, causal)), CHOSEN[d, causal][0]
-        small = common.Attention(d, causal, 37, 1_536)
-        exact, *_ = small.reference()
-        bound(kernel, small, rows)()
-        torch.cuda.synchronize()
-        error = common.error(small.o, exact)
-        assert error < attention_grid.TOLERANCE, (d, causal, error)
+    errors = check(folder)
+    print(errors, flush=True)
+    assert all(error < attention_grid.TOLERANCE for error in errors.values())
+    meter = attention_grid.Meter()
+    for d, causal in itertools.product((128, 64), (False, True)):
+        mine = [name for name in errors if KERNELS[name][:2] == (d, causal)]
         for length in LENGTHS:
             torch.manual_seed(0)
             problem = common.Attention(d, causal, TOKENS // length * (HIDDEN // d), length)
-            runs = {"Stretto": bound(kernel, problem, rows)}
-            others = attention_grid.runs_of(problem, kernel, operator)
+            kernels = {name: common.load(folder, name) for name in mine}
+            runs = {name: bound(kernels[name], problem, KERNELS[name][2]) for name in mine}
+            others = attention_grid.runs_of(problem, kernels[mine[0]], operator)
             runs |= {name: run for name, run in others.items() if name in PEERS}
             guess = {name: attention_grid.seconds_of(run, 3) for name, run in runs.items()}
-            times = {name: [] for name in runs}
-            for number in range(ROUNDS):
-                names = list(runs)
-                random.Random(number).shuffle(names)
-                for name in names:
-                    runs[name]()
-                    many = max(2, int(TURN / 1e3 / guess[name]))
-                    times[name].append(attention_grid.seconds_of(runs[name], many) * 1e3)
-            row = {"d": d, "causal": causal, "length": length, "error": error, "ms": times}
+            turns = attention_grid.turns
+            sustained, meters = turns(runs, guess, ROUNDS, TURN, 0.0, meter)
+            cooled, _ = turns(runs, guess, COOLED, BRIEF, REST, meter)
+            read = {name: [one for one in found if one] for name, found in meters.items()}
+            row = {
+                "d": d, "causal": causal, "length": length, "Stretto": chosen(d, causal, length),
+                "errors": {name: errors[name] for name in mine},
+                "ms": _milliseconds(sustained), "cooled": _milliseconds(cooled),
+                "clock and watts": read,
+            }  # fmt: skip
+            told = {name: round(rate(row, name)) for name in runs}
+            print(d, causal, length, told, flush=True)
             with output.open("a") as file:
                 file.write(json.dumps(row) + "\n")
+    meter.close()
 
 
-def rate(row, name):
+def _milliseconds(times):
+    return {name: [round(1e3 * one, 5) for one in found] for name, found in times.items()}
+
+
+def rate(row, name, mode="ms"):
     """TFLOPS."""
     d, length = row["d"], row["length"]
     flops = (
         4 * TOKENS // length * (HIDDEN // d) * length * length * d * (0.5 if row["causal"] else 1)
     )
-    return flops / statistics.median(row["ms"][name]) / 1e9
+    return flops / statistics.median(row[mode][row.get(name, name)]) / 1e9
 
 
-def ratio(row):
+def ratio(row, mode="ms"):
     """Stretto's rate by the better of the others'."""
-    return rate(row, "Stretto") / max(rate(row, name) for name in PEERS if name in row["ms"])
+    return rate(row, "Stretto", mode) / max(rate(row, name, mode) for name in PEERS)
 
 
-def table(file):
+def table(file, mode="ms"):
     """The page's table, and what it comes to."""
-    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    rows = [json.loads(line) for line in Path(file).read_text().splitlines()]
     found = {(row["d"], row["causal"], row["length"]): row for row in rows}
     print("| TFLOPS: Stretto / cuDNN / FlashAttention 3 | " + " | ".join(map(str, LENGTHS)) + " |")
     print("|---" * (1 + len(LENGTHS)) + "|")
@@ -139,16 +202,22 @@ def table(file):
         cells = []
         for length in LENGTHS:
             row = found[d, causal, length]
-            rates = " / ".join(f"{rate(row, name):.0f}" for name in ("Stretto", *PEERS))
-            cells.append(f"{rates} ({ratio(row):.2f})")
+            rates = " / ".join(f"{rate(row, name, mode):.0f}" for name in ("Stretto", *PEERS))
+            cells.append(f"{rates} ({ratio(row, mode):.2f})")
         print(f"| D {d}{' causal' if causal else ''} | " + " | ".join(cells) + " |")
-    ratios = [ratio(row) for row in rows]
+    ratios = [ratio(row, mode) for row in rows]
     mean = math.exp(statistics.fmean(map(math.log, ratios)))
     ahead = [sum(one >= least for one in ratios) for least in (1.0, 1.02)]
-    print(f"\nAhead of both in {ahead[0]} of {len(ratios)} cells, by 2 % or more in {ahead[1]};")
+    told = "sustained" if mode == "ms" else mode
+    print(f"\n{told}: ahead of both in {ahead[0]} of {len(ratios)}, by 2 % or more in {ahead[1]};")
     print(f"{min(ratios):.2f} to {max(ratios):.2f}, geometric mean {mean:.3f}.")
 
 
 if __name__ == "__main__":
-    what, first, *rest = sys.argv[1], *map(Path, sys.argv[2:])
-    {"emit": emit, "measure": measure, "table": table}[what](first, *rest)
+    what, first, *rest = sys.argv[1], Path(sys.argv[2]), *sys.argv[3:]
+    if what == "checked":
+        print(checked(first, *rest))
+    elif what == "measure":
+        measure(first, *map(Path, rest))
+    else:
+        {"emit": emit, "table": table}[what](first, *rest)

@@ -2,6 +2,7 @@
 
     python benchmarks/gpu/ecosystem.py pack BUILD FOLDER         here, of what run.py left behind
     python benchmarks/gpu/ecosystem.py run FOLDER RESULTS.json   there: torch, Triton and a GPU
+    python benchmarks/gpu/ecosystem.py table RESULTS.json          the tables of docs/ecosystem.md
 
 A recorded launch says shapes, strides and elements, what short arrays of integers hold, and the
 grid. Floats are drawn by a seeded generator; both kernels get copies of the same arguments. First
@@ -385,6 +386,57 @@ def write(results, launches, found):
     results.write_text(json.dumps(whole, indent=1), "utf-8")
 
 
+SLOWER = 0.98
+"""Of the speed of Triton's own: what is below has a row that says why."""
+
+
+def table(results):
+    """Ratios of all, and a row for each kernel that is slower."""
+    kernels = json.loads(results.read_text("utf-8"))["kernels"]
+    timed = [row for row in kernels if "ours_us" in row]
+    print("| kernels | measured | median | geometric mean | worst | best | slower than 0.98 |")
+    print("|---|--:|--:|--:|--:|--:|--:|")
+    for told, products in (("with products", True), ("with loops, no product", False)):
+        ratios = sorted(ratio(row) for row in timed if bool(row["products"]) == products)
+        slower = sum(one < SLOWER for one in ratios)
+        shown = statistics.median(ratios), statistics.geometric_mean(ratios), ratios[0], ratios[-1]
+        cells = " | ".join(f"{one:.2f}" for one in shown)
+        print(f"| {told} | {len(ratios)} | {cells} | {slower} |")
+    print(
+        "\n| kernel | by | Triton's own, µs | ours, µs | ratio | why |\n|---|---|--:|--:|--:|---|"
+    )
+    for row in sorted(timed, key=ratio):
+        if ratio(row) < SLOWER:
+            times = f"{row['stock_us']:.1f} | {row['ours_us']:.1f} | {ratio(row):.2f}"
+            print(f"| {row['kernel']} | {row['by']} | {times} | {why(row)} |")
+
+
+def ratio(row):
+    return row["stock_us"] / row["ours_us"]
+
+
+def why(row):
+    """What of two kernels is different that lets one wait longer."""
+    ours, theirs = row["ours_resident"], row["stock_resident"]
+    if not row["changed"]:
+        return "the launch has nothing to do: it is the time to begin a block"
+    if ours < theirs:
+        held = f"{row['ours_warps']} warps of {row['ours_registers']} registers"
+        held = f"{held}, {row['ours_shared'] // 1024} KiB"
+        return f"{blocks(ours)} an SM at a time, of Triton's own {theirs}: {held}"
+    if row["by"] == "together":
+        return "steps that run together wait for the slowest load of all"
+    if row["products"]:
+        return (
+            f"as many blocks an SM; {row['ours_warps']} warps where Triton has {row['stock_warps']}"
+        )
+    return "as many blocks an SM; loads a step ahead bring nothing here"
+
+
+def blocks(count):
+    return f"{count} block{'s' if count > 1 else ''}"
+
+
 def print_summary(found):
     both = [row for row in found.values() if "ours_us" in row and "stock_us" in row]
     if both:
@@ -399,5 +451,7 @@ if __name__ == "__main__":
     step, *paths = sys.argv[1:]
     if step == "pack":
         pack(*map(Path, paths))
+    elif step == "table":
+        table(Path(paths[0]))
     else:
         run(Path(paths[0]), Path(paths[1]), paths[2:])

@@ -277,11 +277,10 @@ def compare(folder: Path, results: Path):
             print(f"{row['name'][:52]:52} {row['error'][:70]}")
             continue
         subject, stock, grid, given = pickle.loads((folder / f"{row['file']}.model").read_bytes())
+        clock = row["theirs_mhz"] or None
         try:
-            ours = predict_kernel(subject, machine, tuple(grid), given, row["ours_mhz"] or None)
-            theirs = predict_stock(
-                subject, stock, machine, tuple(grid), given, row["theirs_mhz"] or None
-            )
+            ours = predict_kernel(subject, machine, tuple(grid), given, clock)
+            theirs = predict_stock(subject, stock, machine, tuple(grid), given, clock)
         except StrettoError as error:
             print(f"{row['name'][:52]:52} {str(error)[:90]}")
             continue

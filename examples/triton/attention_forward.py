@@ -29,7 +29,7 @@ def attend(
         scores = tl.dot(q, k.T)
         if DIAGONAL:
             keys = start + tl.arange(0, BLOCK_N)
-            scores = tl.where(rows[:, None] >= keys[None, :], scores, -1.0e6)
+            scores = tl.where(rows[:, None] >= keys[None, :], scores, float("-inf"))
         new_highest = tl.maximum(highest, tl.max(scores, 1) * scale)
         shrink = tl.math.exp2(highest - new_highest)
         p = tl.math.exp2(scores * scale - new_highest[:, None])

@@ -13,9 +13,11 @@ import json
 import re
 import sys
 import tomllib
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, dataclass, fields
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from stretto.errors import DocumentError
 from stretto.limits import NUMBER_DIGITS, TEXT_CHARACTERS
@@ -229,6 +231,38 @@ def each(read: Callable[[Cursor], T]) -> Callable[[Cursor], tuple[T, ...]]:
 def nullable(read: Callable[[Cursor], T]) -> Callable[[Cursor], T | None]:
     """Reads null too."""
     return lambda cursor: None if cursor.value is None else read(cursor)
+
+
+def reader(made: type[T], **special: Callable[[Cursor], object]) -> Callable[[Cursor], T]:
+    """Reads a value of a frozen dataclass: each field by its type, but for those that say how.
+
+    Text is not empty and whole numbers are at least 0. A field without a default must be given;
+    what is no part of a value (``compare=False``) is not read.
+    """
+
+    @cache
+    def found() -> tuple[str, Mapping[str, Callable[[Cursor], object]]]:
+        types, own = get_type_hints(made), [f for f in fields(cast("Any", made)) if f.compare]
+        needed = [f.name for f in own if f.default is MISSING and f.default_factory is MISSING]
+        return " ".join(needed), {f.name: _by_type(types[f.name]) for f in own} | special
+
+    def read(row: Cursor) -> T:
+        needed, readers = found()
+        return row.record(made, needed, **readers)
+
+    return read
+
+
+def _by_type(type: Any) -> Callable[[Cursor], object]:
+    """How a field of this type is read."""
+    if isinstance(type, UnionType):  # or left out
+        (type,) = [one for one in get_args(type) if one is not NoneType]
+    if get_origin(type) is Literal:
+        return one_of(*get_args(type))
+    if get_origin(type) is tuple:
+        return each(_by_type(get_args(type)[0]))
+    plain = {str: Cursor.text, int: Cursor.natural, bool: Cursor.boolean}.get(type)
+    return plain or reader(type)
 
 
 def one_of(*options: str) -> Callable[[Cursor], str]:

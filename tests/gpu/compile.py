@@ -43,6 +43,16 @@ from exchanging_kernels import BATCHED, TURNED
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 ORDINARY = ROOT / "tests" / "ttir" / "ordinary"
+PRODUCTS = ROOT / "tests" / "ttir" / "products"
+FEW_ROWS = (
+    "rows_16_f16",
+    "rows_64_i8_across",
+    "rows_64_e4m3_in_128",
+    "decode",
+    "batches",
+    "inverse",
+)
+"""Kernels of that folder that are compiled: one of each kind of product."""
 GOLDEN = Path(__file__).parent / "golden"
 """The source of each kernel, as it was measured."""
 WORKERS = 2
@@ -111,6 +121,7 @@ def kernels() -> list[tuple[str, Path, str, EmitMode | None]]:
         if file.stem in REFUSED:
             continue
         found.append((f"ordinary-{file.stem}", file, "h200", None))
+    found += [(f"products-{name}", PRODUCTS / f"{name}.ttir", "h200", None) for name in FEW_ROWS]
     for name, mode in BLACKWELL.items():
         found.append((f"b200-{Path(name).stem}", EXAMPLES / name, "b200", mode))
     return found

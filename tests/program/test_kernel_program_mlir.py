@@ -1,11 +1,12 @@
 """Programs of whole kernels as MLIR: written, read back, edited by hand.
 
 That each shipped kernel prints the same bytes once its program was written and read is tested with
-the golden sources (`tests/test_emit_golden.py`, `tests/gpu/compile.py --golden`).
+the golden sources (`tests/emission/test_emit_golden.py`, `tests/gpu/compile.py --golden`).
 """
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import get_args
 
@@ -96,6 +97,15 @@ def test_a_wait_that_a_hand_took_out_is_missed(text: str, tmp_path: Path) -> Non
         emit(file)
 
 
+def test_a_loop_that_a_hand_made_endless_is_refused(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "p.mlir"
+    endless, changed = re.subn(r"needed = \d+ ", "needed = 99999999999 ", text)
+    assert changed
+    file.write_text(endless)
+    with pytest.raises(FaultError, match="a run has more than 200,000 events or turns"):
+        emit(file)
+
+
 @pytest.mark.parametrize(
     ("before", "after", "told"),
     [
@@ -104,6 +114,8 @@ def test_a_wait_that_a_hand_took_out_is_missed(text: str, tmp_path: Path) -> Non
         ('name = "arith.divsi"', 'name = "arith.muli"', "of the kernel is no `arith.muli`"),
         ('is = "Origin", ', 'is = "Origin", opp = 1 : i64, ', "unexpected keyword argument 'opp'"),
         ('is = "Origin"', 'is = "Organ"', "`Organ` is no record of a program"),
+        ('memory = "b_tile"', 'memory = "c_tile"', "names `c_tile`, which is not declared"),
+        ('name = "b_tile", depth = ', "depth = 3 : i64, name = ", "a `name` of another type"),
         ("stretto.kernel_program", "stretto.kernel", "has 0 programs of 1 kernels"),
     ],
 )

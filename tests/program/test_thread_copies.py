@@ -98,7 +98,7 @@ def inputs(name: str, rows: int = 70, depth: int = 160) -> dict[str, Any]:
     if name == "bounded":
         listed = np.array([11, rows - 20], np.int32)
         a[11 + rows - 20 :] = np.nan
-    elif name in ("filled", "ones", "volatile"):
+    elif name in ("filled", "volatile"):
         listed[0] = 0
         a[rows:] = np.nan
     elif name not in ("gathered", "columns", "pages"):
@@ -165,6 +165,25 @@ def test_the_source_leaves_what_its_kernel_does(name: str) -> None:
     source, given = emitted(name).source, inputs(name)
     assert "async_copy.async_copy_global_to_shared(" in source
     near(launched(source, given, (2,)), {"c_ptr": wanted(name, given)}, 0)
+
+
+@pytest.mark.parametrize("mode", ["specialized", "unspecialized"])
+def test_a_tile_of_a_branch_is_waited_for_in_it(mode: EmitMode) -> None:
+    """A block that returns at once has asked for nothing."""
+    rng = np.random.default_rng(3)
+    q, k = (rng.integers(-3, 4, shape).astype(np.float16) for shape in ((192, 64), (320, 64)))
+    for blocks, steps in ((0, 2), (2, 0), (2, 5), (3, 1)):
+        listed = np.array([blocks, *rng.permutation(320)], np.int32)
+        given: dict[str, Any] = {"q_ptr": q, "k_ptr": k, "list_ptr": listed, "n": steps}
+        given["o_ptr"] = np.full((192, 64), 7, np.float32)
+        made = emitted("returned", mode).emitted.program
+        found = run_program_of_kernel(made, given, (3,)).arrays["o_ptr"]
+        wanted = np.full((192, 64), 7, np.float32)
+        wanted[: 64 * blocks] = 0
+        for i in range(steps):
+            rows = k[listed[1 + 64 * i : 65 + 64 * i]].astype(np.float32)
+            wanted[: 64 * blocks] += q[: 64 * blocks].astype(np.float32) @ rows.T
+        assert np.array_equal(found, wanted)
 
 
 def test_zero_times_what_lies_behind_a_bound_would_be_seen() -> None:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, BinaryIO, Literal, TextIO, cast
 from stretto.api import Result, about, misgiven
 from stretto.errors import DocumentError, MachineError, StrettoError, listed, nearest
 from stretto.files import write_text
+from stretto.forms import FORMS, Form
 from stretto.frontends import (
     Source,
     content,
@@ -143,8 +144,8 @@ def ready_in(file: str, loop: Loop, machine: Machine | None, why: str = ASKED) -
 
 # Writing ----------------------------------------------------------------------------------
 
-Format = Literal["json", "mlir", "csv", "svg", "html", "trace"]
-FORMATS: tuple[Format, ...] = ("json", "mlir", "csv", "svg", "html", "trace")
+Format = Literal["json", "mlir"] | Form
+FORMATS: tuple[Format, ...] = ("json", "mlir", *FORMS)
 
 
 @checked

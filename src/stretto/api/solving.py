@@ -21,6 +21,7 @@ from stretto.api import (
 from stretto.deadline import Deadline
 from stretto.errors import StrettoError
 from stretto.exact import OBJECTIVE, WORK, ProofOptions, limits_of
+from stretto.forms import FORMS, is_form
 from stretto.generate.problem import Options
 from stretto.ir import write_schedule
 from stretto.kinds import checked
@@ -69,10 +70,10 @@ class ScheduleResult(Result, ScheduleAnalysis):
 
     def render(self, format: str) -> str | bytes:
         """As ``csv``, ``svg``, ``html`` (a page to look through) or ``trace`` (for Perfetto)."""
-        from stretto.report.formats import FORMATS, rendered  # noqa: PLC0415 - few are drawn
+        from stretto.report.formats import rendered  # noqa: PLC0415 - few are drawn
 
-        if format not in FORMATS:
-            raise StrettoError(f"no format {format!r}; known: {', '.join(FORMATS)}")
+        if not is_form(format):
+            raise StrettoError(f"no format {format!r}; known: {', '.join(FORMS)}")
         return rendered(self.to_document(), format)
 
     def _repr_html_(self) -> str:

@@ -105,8 +105,10 @@ def _render(reply: Reply, format: str, target: str) -> str | bytes:
         return "".join(line + "\n" for line in lines)
     if format in reply.others:
         return reply.others[format]()
+    from stretto.forms import is_form
     from stretto.report.formats import rendered
 
+    assert is_form(format)  # the command line takes no other
     document = reply.document()
     # Such a view has little room for what went wrong, or none: it is told beside it.
     failed = [entry for entry in document["loops"] if not entry["success"]]

@@ -69,6 +69,7 @@ from stretto.cli.values import (
 from stretto.errors import UsageError, nearest
 from stretto.exact import OBJECTIVE, PATIENCE, WORK
 from stretto.files import STANDARD, write_out
+from stretto.forms import FORMS as SCHEDULE_FORMS
 
 EPILOG = """exit codes: 0 done; 1 bad input, no legal schedule, or not legal; 2 usage; 3 stopped by
 a limit or Ctrl-C with a verified schedule that is not proved; 130 interrupted with nothing to show.
@@ -433,7 +434,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 """What each command is for, and the arguments it takes, in the order in which help shows them."""
 
 FORMS = {
-    "schedule": ("csv", "html", "trace", "svg"),
+    "schedule": SCHEDULE_FORMS,
     "predict": ("html",),
     "check": ("sarif", "html"),
 }

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from math import inf
 from os import PathLike
 
 from stretto.compile import loop_schedules
@@ -22,13 +23,15 @@ from stretto.ir.kernels.running import RunnableKernel
 from stretto.kernel import Kernel
 from stretto.kernel.configuration import DEFAULT, Blocks
 from stretto.kernel.errors import KernelError
-from stretto.kernel.lowering.written import COPY, TMA_LOAD
+from stretto.kernel.lowering.written import COPY, LOAD, TMA_LOAD
 from stretto.kernel.partition import ONE_CONSUMER
 from stretto.kernel.tree import kind_of
+from stretto.kernel.types import Scalar, Tile
 from stretto.loop import LoopError
 from stretto.lower_bounds import compute_bounds
 from stretto.machine import Machine
 from stretto.machine.choice import KERNELS
+from stretto.machine.machine import REGISTER_BYTES, WARP
 from stretto.program.errors import ALONE
 from stretto.program.traces import Tracing
 from stretto.resources.prepare import prepare
@@ -39,9 +42,10 @@ DRAINED = (1, 2, 4, 8)
 """Iterations of a loop that may run together where threads load, each to its end before others."""
 COPIED_STAGES = 4
 """The same, where threads copy tiles into rings, beside those of the mode."""
-LOADED = 1.5
+LOADED = 2
 """What a loop takes whose threads load tiles into registers, against its II: what goes from step to
-step in registers is waited for there. On an H200 copies were 1.1 to 1.75 times as fast."""
+step in registers is waited for there. On an H200, with copies of the same II, kernels were up to
+1.75 times as fast."""
 SOLVED_STAGES = 3
 """Stages of a schedule that the solver is asked for: copies, and two iterations that meet."""
 
@@ -123,6 +127,8 @@ class Emitter:
             hint = "operations are named once rows are split: say how many consumers there are"
             told = f"agents are given, and 1 to {counts[-1]} consumers are tried"
             raise StrettoError(f"{told}; {hint}")
+        if self.mode == "unspecialized":
+            self._require_registers()
         unprintable: list[StrettoError] = []
         counts = self._printable(counts, agents or {}, unprintable)
         refused: list[StrettoError] = []
@@ -155,6 +161,23 @@ class Emitter:
         if self._draws is None:
             self._draws = self._draining()
         return made + [one for one in self._draws if _differs(one, made)]
+
+    def _require_registers(self) -> None:
+        """That threads have registers for what a step of a loop loads; EmitError where they do not:
+        nothing would overlap, and an assembler takes minutes to spill it."""
+        ready, most = self._rooms.lowered(1), self.machine.known_limit("thread_registers")
+        threads = WARP * self._rooms.workers(1)[0].warps
+        for loop in ready.loops:
+            for op in loop.operation.walk():
+                type = op.results[0].type if op.results else None
+                if kind_of(op) != LOAD or not isinstance(type, Tile):
+                    continue
+                assert isinstance(type.element, Scalar)
+                registers = type.elements * type.element.bits // (8 * REGISTER_BYTES * threads)
+                if registers > most:
+                    told = f"takes {registers:,} registers in each of {threads} threads"
+                    hint = "a smaller block, or more num_warps"
+                    raise EmitError(f"what is loaded {told}, which have {most}", op, hint)
 
     def _reason(self, refused: Sequence[StrettoError]) -> StrettoError:
         """Why there is no kernel; where what its hint names is refused too, why that is."""
@@ -213,10 +236,14 @@ class Emitter:
 
     @property
     def _by_threads_alone(self) -> bool:
-        """Whether threads copy and nobody else does: other agents would have nothing to do."""
+        """Whether threads copy in loops and nobody else does: other agents would have nothing to
+        do."""
         if self._asked is not None or self.mode == "unspecialized" or self._blocks is not None:
             return False
-        return COPY in self._kinds and TMA_LOAD not in self._kinds
+        if COPY not in self._kinds:
+            return False
+        loops = self.lowered(1).loops
+        return not any(op.kind == TMA_LOAD for loop in loops for op in loop.wiring.loop.ops)
 
     @property
     def _stages(self) -> tuple[int, ...]:
@@ -243,9 +270,11 @@ class Emitter:
             return []
         consumers, depth, stages = self._wanted
         other = self._another(self.mode, copies=False)
+        best = min((one.length for one in made), default=inf)
         with suppress(StrettoError):
-            if not made or LOADED * other._least < min(one.length for one in made):
-                return other.candidates(consumers, depth, None, stages)
+            if LOADED * other._least < best:
+                found = other.candidates(consumers, depth, None, stages)
+                return [one for one in found if LOADED * one.length < best]
         return []
 
     def otherwise(self) -> list[EmittedKernel]:

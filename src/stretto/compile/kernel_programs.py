@@ -12,6 +12,7 @@ from stretto.errors import DocumentError, StrettoError
 from stretto.files import STANDARD
 from stretto.frontends import holds_program, read_input
 from stretto.kernel import Kernel
+from stretto.limits import INSTRUCTIONS
 from stretto.machine.choice import NAMED
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def program_in(kernel: str | Kernel) -> KernelProgram | None:
     from stretto.program.clocks import check_program  # noqa: PLC0415 - likewise
 
     program = read_kernel_program(file, text)
-    check_program(program)
+    check_program(program, INSTRUCTIONS)
     return program
 
 

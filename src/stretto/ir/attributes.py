@@ -20,6 +20,7 @@ from typing import Any, cast
 from xdsl.dialects.builtin import (
     ArrayAttr,
     BytesAttr,
+    DenseArrayBase,
     DictionaryAttr,
     Float32Type,
     FloatAttr,
@@ -37,6 +38,7 @@ from xdsl.ir import Attribute, Operation
 from stretto.document import Cursor
 from stretto.errors import DocumentError
 from stretto.ir.dialect import name_of, text_of
+from stretto.kernel.hidden_steps import HIDDEN
 from stretto.loop import Loop, Op
 from stretto.loop.json import SCHEMA, read_loop, read_op
 
@@ -82,7 +84,7 @@ LOOP_FIELDS = ("name", "machine", "slots", "values", "storages", "dependences")
 """Fields of a loop that may be stated."""
 TRIP_COUNT, LENGTH = "trip_count", "length"
 """How often an inner loop runs, and how long it takes, where that cannot be computed."""
-ON_LOOP = (*OP_FIELDS, *LOOP_FIELDS[1:], TRIP_COUNT, LENGTH)
+ON_LOOP = (*OP_FIELDS, *LOOP_FIELDS[1:], TRIP_COUNT, LENGTH, HIDDEN)
 PLACED = ("stage", "order", "start")
 """Where a schedule puts an operation: numbers, all three."""
 COUNTED, NAMED, COMPOSED = (
@@ -191,6 +193,7 @@ def _of_others(op: Operation) -> list[AttributeFault]:
         faults = [
             *_refused(read_loop, _LOOP, _loop_parts(op)),
             *_not_naturals(op, STATED, (TRIP_COUNT, LENGTH)),
+            *_not_hidden(op),
         ]
     return faults
 
@@ -257,6 +260,15 @@ def _not_naturals(op: Operation, prefix: str, words: Iterable[str]) -> Iterator[
         if name in op.attributes and _natural(op.attributes[name]) is None:
             told = f"`{name}` is {op.attributes[name]}; expected a whole number of at least 0"
             yield name, told
+
+
+def _not_hidden(op: Operation) -> Iterator[AttributeFault]:
+    """Steps that consumers leave out are numbers, one a consumer."""
+    name = STATED + HIDDEN
+    said = op.attributes.get(name)
+    steps = said.get_values() if isinstance(said, DenseArrayBase) else None
+    if said is not None and (steps is None or any(step < 0 for step in steps)):
+        yield name, f"`{name}` is {said}; expected an array of whole numbers of at least 0"
 
 
 def _natural(attribute: Attribute) -> int | None:

@@ -47,9 +47,9 @@ def partition(kernel: Kernel, agents: Sequence[str]) -> Kernel:
     if len(agents) < 2:
         return kernel
     kernel = _each_its_own(kernel)
-    axes = _Axes(kernel)
+    axes = SplitAxes(kernel)
     axes.settle()
-    made = _Writer(kernel, axes, agents).kernel()
+    made = ReplicaWriter(kernel, axes, agents).kernel()
     try:
         check_kernel(made)
     except KernelError as error:
@@ -92,7 +92,9 @@ def _each_its_own(kernel: Kernel) -> Kernel:
 
 
 @dataclass
-class _Axes:
+class SplitAxes:
+    """Which dimension of each tile and view is split."""
+
     kernel: Kernel
     of: dict[Value, int] = field(default_factory=dict[Value, int])
     """The dimension of a tile that is split; all others are whole."""
@@ -255,8 +257,10 @@ def _same(source: tuple[int, ...], result: tuple[int, ...]) -> Callable[[int], i
 # The kernel anew ---------------------------------------------------------------------------
 
 
-class _Writer:
-    def __init__(self, kernel: Kernel, axes: _Axes, agents: Sequence[str]) -> None:
+class ReplicaWriter:
+    """Writes a kernel anew, each operation once for all replicas or once for each."""
+
+    def __init__(self, kernel: Kernel, axes: SplitAxes, agents: Sequence[str]) -> None:
         self._kernel = kernel
         self._axes = axes
         self._agents = agents
@@ -267,6 +271,7 @@ class _Writer:
         """A view of a tensor by parts of its tiles."""
 
     def kernel(self) -> Kernel:
+        """The whole kernel."""
         parameters = tuple(self._parameter(p) for p in self._kernel.parameters)
         for operation in self._kernel.body.operations:
             self._operation(operation)

@@ -32,6 +32,7 @@ from stretto.kernel.block_order import (
     section_of,
 )
 from stretto.kernel.building import Builder
+from stretto.kernel.neighbours import counted_together, without_mark
 from stretto.kernel.tree import Kernel, Lowered, Operation, Value
 from stretto.kernel.trip_counts import outermost_loops
 from stretto.kernel.types import Pointer, Scalar, View
@@ -53,10 +54,16 @@ def with_work_tiles(kernel: Kernel, blocks: int, cache: int | None = None) -> Ke
     out = Builder(kernel.location)
     inside = _steady(out, kernel)
     out.location = kernel.location
-    counts = {
-        axis: out.op("tile.tile_count", (), NUMBER, "tiles", axis=axis, blocks=blocks)
-        for axis in axes
-    }
+    together = counted_together(kernel)
+    counts: dict[int, Value] = {}
+    for axis in axes:
+        if axis in together:
+            asked, many = together[axis]
+            both = (asked.result, out.constant(many, NUMBER))
+            counts[axis] = out.op("arith.ceildivsi", both, NUMBER, "tiles")
+        else:
+            said = {"axis": axis, "blocks": blocks}
+            counts[axis] = out.op("tile.tile_count", (), NUMBER, "tiles", **said)
     tiles = counts[axes[0]]
     for axis in axes[1:]:
         tiles = out.op("arith.muli", (tiles, counts[axis]), NUMBER, "tiles")
@@ -89,6 +96,10 @@ def _steady(out: Builder, kernel: Kernel) -> list[Operation]:
     known = {parameter.value for parameter in kernel.parameters}
     left: list[Operation] = []
     for operation in kernel.body.operations:
+        if operation.name == "tile.tile_count":
+            out.append(without_mark(operation))
+            known.update(operation.results)
+            continue
         moves = operation.name.startswith(_STEADY) and not operation.name.endswith(
             ("_load", "_store", "_gather", "_scatter", "_reduce")
         )

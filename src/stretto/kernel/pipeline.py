@@ -2,10 +2,12 @@
 
     tile.view_load, tile.dot, ...                          what Triton or cuTile wrote
         views of addresses                                 for machines that say who issues what
-        zeros outside ─ reshapes last ─ contracted sums
+        zeros outside ─ promoted sums
+        reshapes last ─ contracted sums
         partition                                          rows split between consumers
         whole views ─ counted offsets                      for all
         longest first                                      order of blocks, for machines as above
+        hidden steps                                       of consumers, by their masks
         straightened                                       for all
         in nv_tileas                                       buffers, copies, products, waits
     async.tiled_tma_load, async.wgmma, ...
@@ -15,22 +17,25 @@ Every command and every launch goes through it, so that all of them speak of the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
 from stretto.kernel.block_order import with_longest_first
 from stretto.kernel.configuration import DEFAULT, Configuration
 from stretto.kernel.contracting import with_contracted_sums
+from stretto.kernel.hidden_steps import with_hidden_steps
 from stretto.kernel.lowering import in_nv_tileas
 from stretto.kernel.lowering.address_views import with_views_of_addresses
 from stretto.kernel.lowering.branches import straightened
 from stretto.kernel.lowering.offsets import with_counted_offsets
 from stretto.kernel.lowering.own_numbers import with_own_numbers
 from stretto.kernel.lowering.views import with_whole_views
+from stretto.kernel.neighbours import GROUP_ROWS, rows_of_products, with_neighbours
 from stretto.kernel.padding import with_zeros_outside
 from stretto.kernel.partition import partition
 from stretto.kernel.persistence import with_work_tiles
+from stretto.kernel.promotion import with_promoted_sums
 from stretto.kernel.reshaping import with_reshapes_last
 from stretto.kernel.tree import Kernel, Lowered
 from stretto.machine import Machine
@@ -44,10 +49,16 @@ def passes(machine: Machine, configuration: Configuration) -> Iterator[Pass]:
     if machine.agents:
         yield with_views_of_addresses
         yield with_zeros_outside
+        yield with_promoted_sums
         yield with_reshapes_last
         yield with_contracted_sums
     if configuration.consumers != 1:
-        yield partial(partition, agents=machine.replicas_of_products(configuration.consumers))
+        agents = machine.replicas_of_products(configuration.consumers)
+        if machine.agents and configuration.blocks == "persistent":
+            (units,) = machine.timing("sms") or (1,)
+            yield partial(_between_consumers, agents=agents, blocks=units)
+        else:
+            yield partial(partition, agents=agents)
     yield with_whole_views
     yield with_counted_offsets
     if machine.agents:
@@ -58,10 +69,23 @@ def passes(machine: Machine, configuration: Configuration) -> Iterator[Pass]:
         elif configuration.blocks == "persistent":
             (units,) = machine.timing("sms") or (1,)
             yield partial(with_work_tiles, blocks=units, cache=cache)
+    if machine.agents and configuration.consumers != 1:
+        yield partial(
+            with_hidden_steps, agents=machine.replicas_of_products(configuration.consumers)
+        )
     yield straightened
     if configuration.blocks == "persistent":
         machine = _of_tiles(machine)
     yield partial(in_nv_tileas, machine=machine, copies=configuration.copies)
+
+
+def _between_consumers(kernel: Kernel, agents: Sequence[str], blocks: int) -> Kernel:
+    """The rows of a block split between consumers, where there are enough of them; else each has
+    a neighbouring block, as long as blocks go over several tiles in any case."""
+    rows = rows_of_products(kernel)
+    if rows is not None and rows < GROUP_ROWS * len(agents) and rows == GROUP_ROWS:
+        return with_neighbours(kernel, agents, blocks)
+    return partition(kernel, agents)
 
 
 def _of_tiles(machine: Machine) -> Machine:

@@ -12,20 +12,14 @@ import json
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, cast
 
-from stretto.document import Cursor, each, one_of, unknown_schema
+from stretto.document import Cursor, each, one_of, reader, unknown_schema
 from stretto.loop.loop import Loop
 from stretto.loop.parts import (
-    DEPENDENCE_KINDS,
-    Access,
-    Constraint,
-    Demand,
     Dependence,
     Facts,
     Op,
-    Operand,
     Storage,
     TileType,
-    Use,
     Value,
 )
 from stretto.ops.spaces import BUFFERS, SPACES
@@ -104,19 +98,11 @@ def read_loop(top: Cursor) -> Loop:
         storages=top.opt("storages", each(_storage), ()),
         stated=top.opt("dependences", each(_dependence), ()),
         machine=top.opt("machine", Cursor.text, None),
-        slots=top.opt("slots", _names, ()),
+        slots=top.opt("slots", each(Cursor.text), ()),
         force_serial=top.opt("force_serial", Cursor.boolean, False),
     )
     top.done()
     return loop
-
-
-_names = each(Cursor.text)
-
-
-def _value(row: Cursor) -> Value:
-    text = Cursor.text
-    return row.record(Value, "name", name=text, type=_tile, storage=text, view_of=text)
 
 
 def _tile(cursor: Cursor) -> TileType:
@@ -126,86 +112,6 @@ def _tile(cursor: Cursor) -> TileType:
         raise cursor.fail(str(error)) from None
 
 
-def _storage(row: Cursor) -> Storage:
-    return row.record(
-        Storage,
-        "name space bytes",
-        name=Cursor.text,
-        space=lambda c: SPACES[c.choice(tuple(SPACES))].name,
-        bytes=Cursor.positive,
-        fixed=Cursor.boolean,
-        depth=Cursor.positive,
-    )
-
-
-def read_op(row: Cursor) -> Op:
-    """An operation."""
-    return row.record(
-        Op,
-        "name kind",
-        name=Cursor.text,
-        kind=Cursor.text,
-        operands=each(_operand),
-        results=_names,
-        reads=each(_access),
-        writes=_names,
-        uses=each(read_use),
-        demands=each(_demand),
-        latency=Cursor.natural,
-        encoding=Cursor.text,
-        facts=_facts,
-        constraint=_constraint,
-        agent=Cursor.text,
-        parent=Cursor.text,
-    )
-
-
-def _operand(row: Cursor) -> Operand:
-    natural = Cursor.natural
-    return row.record(Operand, "value", value=Cursor.text, distance=natural, latency=natural)
-
-
-def _access(row: Cursor) -> Access:
-    return row.record(Access, "storage", storage=Cursor.text, distance=Cursor.natural)
-
-
-def read_use(row: Cursor) -> Use:
-    """A use, in a loop or in a schedule of it."""
-    return row.record(
-        Use,
-        "slot duration",
-        slot=Cursor.text,
-        duration=Cursor.natural,
-        offset=Cursor.natural,
-        occupancy=Cursor.natural,
-    )
-
-
-def _demand(row: Cursor) -> Demand:
-    return row.record(Demand, "pool units", pool=Cursor.text, units=Cursor.natural)
-
-
-def _facts(row: Cursor) -> Facts:
-    return row.record(
-        Facts,
-        "",
-        contiguity=Cursor.positive,
-        divisibility=Cursor.positive,
-        constancy=Cursor.positive,
-        bounds=_bounds,
-        buffer=one_of(*BUFFERS),
-        bank=Cursor.natural,
-        bank_width=Cursor.natural,
-        bank_pairs=Cursor.natural,
-        bytes=Cursor.natural,
-        accumulates=Cursor.boolean,
-        scratch=Cursor.natural,
-        memory_range=_bounds,
-        cluster=Cursor.boolean,
-        tag=Cursor.natural,
-    )
-
-
 def _bounds(cursor: Cursor) -> tuple[int, int]:
     ends = [item.integer() for item in cursor.items()]
     if len(ends) != 2 or ends[0] > ends[1]:
@@ -213,33 +119,22 @@ def _bounds(cursor: Cursor) -> tuple[int, int]:
     return ends[0], ends[1]
 
 
-def _constraint(row: Cursor) -> Constraint:
-    natural = Cursor.natural
-    return row.record(
-        Constraint,
-        "",
-        gid=natural,
-        leader_gid=natural,
-        stage_offset=natural,
-        max_depth=natural,
-        pending=Cursor.boolean,
-        same_depth=natural,
-        structural=natural,
-        start=natural,
-        stage=natural,
-        cycle=natural,
-        before=lambda names: tuple(item.text() for item in names.items()),
-    )
-
-
-def _dependence(row: Cursor) -> Dependence:
-    return row.record(
-        Dependence,
-        "src dst latency",
-        src=Cursor.text,
-        dst=Cursor.text,
-        latency=Cursor.natural,
-        distance=Cursor.natural,
-        kind=one_of(*DEPENDENCE_KINDS),
-        via=Cursor.text,
-    )
+_facts = reader(
+    Facts,
+    contiguity=Cursor.positive,
+    divisibility=Cursor.positive,
+    constancy=Cursor.positive,
+    bounds=_bounds,
+    buffer=one_of(*BUFFERS),
+    memory_range=_bounds,
+)
+_storage = reader(
+    Storage,
+    space=lambda cursor: SPACES[cursor.choice(tuple(SPACES))].name,
+    bytes=Cursor.positive,
+    depth=Cursor.positive,
+)
+_value = reader(Value, type=_tile)
+_dependence = reader(Dependence)
+read_op = reader(Op, facts=_facts)
+"""Reads an operation."""

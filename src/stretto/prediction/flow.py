@@ -315,7 +315,8 @@ class Flow:
     # Loops ---------------------------------------------------------------------------------------
 
     def _loop(self, score: LoopScore) -> None:
-        trips = self.trips(score)
+        every = self.trips(score)
+        trips = max(0, every - score.hidden)
         self._free = self.costing.contracted(score)
         rings = {beat.thing for beat in score.kernel if beat.thing} | {
             beat.thing for _, step in score.prologue for beat in step if beat.thing
@@ -333,7 +334,11 @@ class Flow:
             for step, beats in score.epilogue:
                 self._step(score, beats, trips + step)
         for ring in rings:
-            self._base[ring] = self._base.get(ring, 0) + trips
+            base = self._base.get(ring, 0)
+            for turn in range(base + trips, base + every):
+                self._say(Full(self.prefix + ring, turn))
+                self._say(Arrive(self.prefix + ring, turn))
+            self._base[ring] = base + every
 
     def _step(
         self, score: LoopScore, beats: Sequence[Beat], step: int, *, stages: bool = True

@@ -95,6 +95,8 @@ class LoopScore:
     """Iterations that run to their end before the next begin: as many groups of the first size as
     there are, and of what is left over a group of each further size that it has. Empty: the steady
     part goes on to the last iteration."""
+    hidden: int = 0
+    """Of its last iterations, those that the agent leaves out."""
 
     def groups(self, trips: int) -> list[tuple[int, int]]:
         """Where each group of iterations begins, and how many it has."""
@@ -252,6 +254,7 @@ class _Reader:
         return LoopScore(
             loop.number, *loop.bounds, tuple(prologue), kernel or singly,
             tuple(epilogue), loop.first, loop.ahead, loop.needed, singly, loop.together,
+            loop.hidden,
         )  # fmt: skip
 
     def _step(self, step: Step) -> Iterator[Beat]:

@@ -170,6 +170,18 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
+class RowScaled:
+    """A sum times a factor of each row, which warps leave out where the factors of all their rows
+    are 1: a number times 1 is that number."""
+
+    value: Expression
+    factor: Expression
+    """With an axis of one element for the columns."""
+    registers: int
+    """Of a thread, that hold the sum."""
+
+
+@dataclass(frozen=True, slots=True)
 class Iteration:
     """The iteration that a stage works on: `counter` + `ahead` - `behind`."""
 
@@ -201,6 +213,8 @@ class Trips:
     lower: Expression
     upper: Expression
     step: Expression
+    fewer: int = 0
+    """Of its last steps, those that an agent leaves out."""
 
 
 Sign = OneOf["+", "-", "*", "//", "%", "^", "<", ">="]
@@ -245,6 +259,7 @@ Expression = (
     | Assembly
     | Histogram
     | Held
+    | RowScaled
     | Iteration
     | Counter
     | Trips

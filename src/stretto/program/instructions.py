@@ -10,6 +10,8 @@ reads these and decides nothing.
               Arrive             count one arrival
               Expect             arrive, and have the phase wait for so many bytes as well
               Commit             arrive once the products issued so far are done (tcgen05)
+              NamedSync          arrive at a barrier of the hardware, and wait for all of it
+              NamedArrive        arrive there
     copies    CopyIn             TMA: a tile of a tensor to shared memory; a barrier counts bytes
               CopyOut            TMA: a tile of shared memory to a tensor
               StoreWait          until all copies out but the last `left` have read their tiles
@@ -145,6 +147,20 @@ class Commit(_Instruction):
     """One arrival, once all products into tensor memory that the agent issued so far are done."""
 
     barrier: Barrier
+
+
+@dataclass(frozen=True, slots=True)
+class NamedSync(_Instruction):
+    """Arrive at a named barrier, and wait until all its threads have."""
+
+    barrier: str
+
+
+@dataclass(frozen=True, slots=True)
+class NamedArrive(_Instruction):
+    """Arrive at a named barrier, and go on."""
+
+    barrier: str
 
 
 # Copies ------------------------------------------------------------------------------------------
@@ -345,6 +361,8 @@ class For(_Instruction):
     body: tuple[Instruction, ...]
     operation: Operation | None = None
     """The loop of the kernel, where it is one that does not run by a schedule."""
+    hands_back: bool = False
+    """Whether it takes the tiles of steps that an agent leaves out, and hands them back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -473,6 +491,8 @@ class Pipelined(_Instruction):
     order: tuple[str, ...]
     """Its operations, as a step has them."""
     body: tuple[Instruction, ...]
+    hidden: int = 0
+    """Of its last iterations, those that the agent leaves out: their tiles are handed back."""
 
     @property
     def bounds(self) -> tuple[Value, Value, Value]:
@@ -489,6 +509,8 @@ Instruction = (
     | Arrive
     | Expect
     | Commit
+    | NamedSync
+    | NamedArrive
     | CopyIn
     | CopyOut
     | StoreWait

@@ -21,8 +21,8 @@ from stretto.program.instructions import Instruction
 from stretto.program.layouts import Named
 from stretto.program.traces import Mark, Tracing
 
-BarrierRole = Literal["full", "free", "turn"]
-"""A slot is full, or free; an agent's turn in an order between agents."""
+BarrierRole = Literal["full", "free", "turn", "named"]
+"""A slot is full, or free; an agent's turn in an order between agents; one of the hardware."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,16 @@ class Barriers:
     role: BarrierRole
     of: str
     """The ring, tile or sum that it guards, or the turn that it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedBarrier:
+    """A barrier of the hardware, of which every block has sixteen."""
+
+    name: str
+    number: int
+    threads: int
+    """Of two agents, one of which waits."""
 
 
 Declaration = SharedMemory | TensorMemory | Barriers
@@ -161,11 +171,20 @@ class KernelProgram:
     """Whether it reads clocks, and takes `trace` to write them to."""
     tiles: WorkTiles | None = None
     """Where a launch asks for tiles, not for blocks."""
+    named: tuple[NamedBarrier, ...] = ()
 
     @property
     def name(self) -> str:
         """What the Gluon kernel is called."""
         return f"{self.kernel.name}_kernel"
+
+    @property
+    def barriers(self) -> dict[str, Barriers]:
+        """All barriers, those of the hardware as such that two agents arrive at."""
+        found = {one.name: one for one in self.memory if isinstance(one, Barriers)}
+        return found | {
+            one.name: Barriers(one.name, None, 2, "named", one.name) for one in self.named
+        }
 
     @property
     def rings(self) -> dict[str, int]:

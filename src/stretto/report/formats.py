@@ -11,7 +11,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-_VIEWS = {
+from stretto.forms import Form
+
+_VIEWS: dict[Form, tuple[str, str]] = {
     "csv": ("sheet", "to_csv"),
     "html": ("html", "page"),
     "svg": ("svg", "to_svg"),
@@ -19,13 +21,11 @@ _VIEWS = {
 }
 """Module of this package and its function, from a document to what is written."""
 
-FORMATS = tuple(_VIEWS)
-
 SOURCE_BYTES = 1_000_000
 """A source that is larger is not shown beside its schedule."""
 
 
-def rendered(document: dict[str, Any], format: str, text: str = "") -> str | bytes:
+def rendered(document: dict[str, Any], format: Form, text: str = "") -> str | bytes:
     """A document in one of these forms; `text`: what it was made from, for those that show it."""
     module, function = _VIEWS[format]
     if format == "html":

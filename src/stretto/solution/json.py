@@ -17,9 +17,8 @@ from dataclasses import asdict, fields
 from functools import partial
 from typing import Any, TypeVar, cast
 
-from stretto.document import Cursor, each, nullable, one_of, parse_json, unknown_schema
+from stretto.document import Cursor, each, nullable, one_of, parse_json, reader, unknown_schema
 from stretto.loop import SPACES, Loop, Note, Op, Place, Use, texts
-from stretto.loop.json import read_use
 from stretto.machine import Machine
 from stretto.solution import (
     BOUND_NAMES,
@@ -288,7 +287,7 @@ def _placement(row: Cursor, ii: int, derived: dict[str, int], loop: Loop | None)
     name = row.get("name").text()
     start = row.get("start").integer()
     kind = row.opt("kind", Cursor.text, None)
-    uses = row.opt("uses", each(read_use), None)
+    uses = row.opt("uses", each(reader(Use)), None)
     if loop is not None and name in loop.index:
         _same_op(row, loop.op(name), kind, uses)
     placement = Placement(
@@ -334,17 +333,12 @@ def _fused(rows: list[Cursor]) -> tuple[tuple[str, ...], ...]:
 # The rest of an entry ---------------------------------------------------------------------
 
 
+_read_storage = reader(StorageUse, space=one_of(*SPACES))
+
+
 def _storage(row: Cursor) -> StorageUse:
     row.pass_over(*DERIVED_OF_STORAGES)
-    return row.record(
-        StorageUse,
-        "name space bytes lifetime ring_depth",
-        name=Cursor.text,
-        space=one_of(*SPACES),
-        bytes=Cursor.natural,
-        lifetime=Cursor.natural,
-        ring_depth=Cursor.natural,
-    )
+    return _read_storage(row)
 
 
 def _memory(table: Cursor) -> tuple[SpaceUse, ...]:
@@ -391,46 +385,19 @@ def _word(cursor: Cursor) -> int:
     return int(digits, 16)
 
 
-def _proof(row: Cursor) -> Proof:
-    return row.record(
-        Proof,
-        "optimal lower_bound method",
-        optimal=Cursor.boolean,
-        lower_bound=Cursor.integer,
-        method=Cursor.text,
-        objectives=each(_objective),
-    )
-
-
-def _objective(row: Cursor) -> Objective:
-    return row.record(
-        Objective,
-        "name value lower_bound optimal",
-        name=Cursor.text,
-        value=Cursor.integer,
-        lower_bound=Cursor.integer,
-        optimal=Cursor.boolean,
-    )
-
-
-def _refusal(row: Cursor) -> Refusal:
-    return row.record(
-        Refusal,
-        "ii reason",
-        ii=Cursor.integer,
-        reason=Cursor.text,
-        through=Cursor.integer,
-        proved=Cursor.boolean,
-        rung=_string,
-        op=_string,
-        uses=each(read_use),
-        window=_pair(Cursor.integer),
-        rows=each(_pair(Cursor.natural)),
-        limit=_string,
-        group=each(Cursor.text),
-        stage=Cursor.natural,
-        order=Cursor.natural,
-    )
+_objective = reader(Objective, value=Cursor.integer, lower_bound=Cursor.integer)
+_proof = reader(Proof, lower_bound=Cursor.integer, objectives=each(_objective))
+_refusal = reader(
+    Refusal,
+    ii=Cursor.integer,
+    through=Cursor.integer,
+    rung=_string,
+    op=_string,
+    window=_pair(Cursor.integer),
+    rows=each(_pair(Cursor.natural)),
+    limit=_string,
+)
+_part = reader(Part, distance=Cursor.integer)
 
 
 def _bounds(row: Cursor) -> Bounds:
@@ -461,9 +428,3 @@ def _witness(row: Cursor) -> Witness:
         _agree(row.get("bound"), witness.bound, "total over capacity is")
     row.done()
     return witness
-
-
-def _part(row: Cursor) -> Part:
-    natural = Cursor.natural
-    ops = each(Cursor.text)
-    return row.record(Part, "ops amount", ops=ops, amount=natural, distance=Cursor.integer)

@@ -3,7 +3,8 @@
     Triton's tuning   config 1 │ config 2 │ … │ config N    each compiled and measured as ever
     beside it         tiles A ─ tiles B ─ tiles C           the model ranks; what differs in warps
                                                             and stages alone is one
-    then              the first few made ─► measured as the rest was ─► a faster one is taken
+                      the first few of them are made while Triton goes on
+    then              those that are there ─► measured as the rest was ─► a faster one is taken
 
 Measuring is the tuner's own: its hooks, what it restores and resets, the user's `do_bench`. All
 together takes at most half as long as Triton's part did, more; what is not made by then is tried at
@@ -34,6 +35,8 @@ KEPT = 0.1
 """Of that, left over for a measurement that takes longer than it should."""
 FEW = 3
 """Configurations that are made."""
+EARLY = 1 / 3
+"""Of Triton's configurations: after so many the first by the model so far begin to be made."""
 OPEN: list[Tuning] = []
 """Those that go on, the innermost last."""
 RUNNING: list[Any] = []
@@ -57,7 +60,7 @@ class Tuning:
     """One tuning of Triton's, from its first configuration to its last."""
 
     count: int
-    begun: float = field(default_factory=time.monotonic)
+    since: float = field(default_factory=time.monotonic)
     seen: dict[object, Tuned] = field(default_factory=dict[object, Tuned])
     """By what ours are made of: configurations that differ in warps and stages alone are one."""
     config: Any = None
@@ -69,6 +72,8 @@ class Tuning:
     """Whose kernel of ours is measured now."""
     taken: Any = None
     """The configuration that is the fastest with our kernel, where there is one."""
+    begun: list[Tuned] = field(default_factory=list[Tuned])
+    """Those that are made."""
 
     def launched(self, dispatch: Dispatch, args: tuple[Any, ...]) -> None:
         """A kernel is launched by the tuner."""
@@ -84,17 +89,25 @@ class Tuning:
         for one in self.seen.values():
             if one.config is config:
                 one.milliseconds = milliseconds
+        if self.measured >= EARLY * self.count:
+            self.begin()
+
+    def begin(self) -> None:
+        """Have the first by the model so far made, a few in all."""
+        for one in _ranked(list(self.seen.values())):
+            if len(self.begun) < FEW and one not in self.begun:
+                self.begun.append(one)
+                one.dispatch.made(one.args, 0.0)
 
     def end(self, bench: Callable[[Any], float]) -> None:
         """The first few by the model, made and measured as far as there is time."""
-        took = time.monotonic() - self.begun
+        took = time.monotonic() - self.since
         until = time.monotonic() + (SHARE - KEPT) * took
         each = took / max(1, self.measured)
         best = self.best * (1 - MARGIN)
-        first = _ranked(list(self.seen.values()))[:FEW]
-        for one in first:
-            one.dispatch.made(one.args, 0.0)
-        for one in first:
+        for one in self.seen.values():
+            one.dispatch.withdraw()
+        for one in self.begun:
             if not one.dispatch.made(one.args, until - each - time.monotonic()):
                 continue
             if time.monotonic() + each > until:
@@ -112,11 +125,10 @@ class Tuning:
 
 
 def _ranked(seen: Sequence[Tuned]) -> list[Tuned]:
-    """Those that the model has a time for, the fastest first; then by Triton's own times."""
-    known = {id(one): one.dispatch.sketched for one in seen}
+    """Those that the model has a time for so far, the fastest first; then by Triton's times."""
     return sorted(
         (one for one in seen if not one.dispatch.gone),
-        key=lambda one: (known[id(one)] or float("inf"), one.milliseconds),
+        key=lambda one: (one.dispatch.sketched or float("inf"), one.milliseconds),
     )
 
 

@@ -254,6 +254,11 @@ class Dispatch:
         """Seconds that the model said."""
         return None if self._production is None else self._production.sketched
 
+    def withdraw(self) -> None:
+        """Nobody wants to know that any more."""
+        if self._production is not None:
+            self._production.withdraw()
+
     def made(self, args: tuple[Any, ...], seconds: float) -> bool:
         """Whether ours is there and worth measuring, or will be in so many seconds."""
         with self._lock:

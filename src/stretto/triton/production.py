@@ -99,12 +99,14 @@ class Production:
 
     @property
     def sketched(self) -> float | None:
-        """Seconds that the model says; None where it has not, and then it need not any more."""
-        if self._sketch is None:
-            return None
-        self._sketch.withdrawn = True
-        found = self._sketch.answer
+        """Seconds that the model says; None where it has not yet."""
+        found = None if self._sketch is None else self._sketch.answer
         return found.seconds if isinstance(found, Sketch) else None
+
+    def withdraw(self) -> None:
+        """Nobody wants to know what the model says any more."""
+        if self._sketch is not None:
+            self._sketch.withdrawn = True
 
     def _start(self, kind: object, grid: tuple[int, ...], given: Sequence[Any]) -> None:
         """Have it made, or a kind judged."""

@@ -30,7 +30,7 @@ def brought(
     depth = tl.arange(0, BK)
     total = tl.zeros((BM, BN), dtype=tl.float32)
     here = rows
-    if KIND == "gathered" or KIND == "columns":  # noqa: PLR1714
+    if KIND == "gathered" or KIND == "columns" or KIND == "ones":  # noqa: PLR1714
         here = tl.load(list_ptr + rows, mask=rows < M, other=0)
     elif KIND == "pages":
         page = tl.load(list_ptr + rows // 16, mask=rows < M, other=0)
@@ -56,9 +56,7 @@ def brought(
             at = a_ptr + (page + rows)[:, None] * stride_a + k[None, :]
             a = tl.load(at, mask=inside, other=0.0, volatile=True)
         elif KIND == "ones":
-            page = tl.load(list_ptr)
-            at = a_ptr + (page + rows)[:, None] * stride_a + k[None, :]
-            a = tl.load(at, mask=inside, other=1.0)
+            a = tl.load(a_at, mask=inside, other=1.0)
         else:
             a = tl.load(a_at, mask=inside, other=0.0)
         if KIND == "filled":
@@ -71,6 +69,22 @@ def brought(
     if KIND == "written":
         tl.store(a_ptr + rows * stride_a, 7.0, mask=rows < M)
     tl.store(c_ptr + rows[:, None] * BN + columns[None, :], total, mask=(rows < M)[:, None])
+
+
+@triton.jit
+def returned(q_ptr, k_ptr, o_ptr, list_ptr, n, D: tl.constexpr, BLOCK: tl.constexpr):
+    """Products with a tile that is loaded only where a block has anything to do."""
+    if tl.program_id(0) >= tl.load(list_ptr):
+        return
+    rows = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    columns, depth = tl.arange(0, BLOCK), tl.arange(0, D)
+    q = tl.load(q_ptr + rows[:, None] * D + depth[None, :])
+    total = tl.zeros((BLOCK, BLOCK), dtype=tl.float32)
+    for i in range(n):
+        here = tl.load(list_ptr + 1 + i * BLOCK + columns)
+        k = tl.load(k_ptr + here[None, :] * D + depth[:, None])
+        total = tl.dot(q, k, total)
+    tl.store(o_ptr + rows[:, None] * BLOCK + columns[None, :], total)
 
 
 def brought_as(kind, more=0, **constexprs):
@@ -92,6 +106,13 @@ DUMPS = {
             "volatile", "ones",
         )
     },
+    "returned": dict(
+        kernel=returned,
+        signature=dict(q_ptr="*fp16", k_ptr="*fp16", o_ptr="*fp32", list_ptr="*i32", n="i32"),
+        constexprs=dict(D=64, BLOCK=64),
+        options={},
+        undivided=("n",),
+    ),
     "rows_apart_by_8": brought_as("rows_apart", 172),
     "rows_apart_by_4": brought_as("rows_apart", 170),
     "rows_apart_by_2": brought_as("rows_apart", 171),

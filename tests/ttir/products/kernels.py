@@ -12,6 +12,7 @@ import triton
 def few_rows(
     a_ptr, b_ptr, c_ptr, M, N, K, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr, TURNED: tl.constexpr, PRECISION: tl.constexpr, SUM: tl.constexpr,
+    FEW: tl.constexpr,
 ):  # fmt: skip
     """A product whose tiles come by TMA; the right factor as it is, or transposed."""
     row, column = tl.program_id(0) * BLOCK_M, tl.program_id(1) * BLOCK_N
@@ -24,7 +25,9 @@ def few_rows(
     for k in range(0, K, BLOCK_K):
         a = a_desc.load([row, k])
         b = b_desc.load([column, k]).T if TURNED else b_desc.load([k, column])
-        total = tl.dot(a, b, total, input_precision=PRECISION, out_dtype=SUM)
+        total = tl.dot(
+            a, b, total, input_precision=PRECISION, max_num_imprecise_acc=FEW, out_dtype=SUM
+        )
     rows = row + tl.arange(0, BLOCK_M)[:, None]
     columns = column + tl.arange(0, BLOCK_N)[None, :]
     tl.store(c_ptr + rows * N + columns, total, mask=(rows < M) & (columns < N))
@@ -86,7 +89,19 @@ def inverse(a_ptr, x_ptr, steps, N: tl.constexpr):
     tl.store(x_ptr + block + i * N + j, x)
 
 
-def _product(type, sum, rows, columns, depth, turned, warps=4):
+@triton.jit
+def counted(a_ptr, x_ptr, few, many, N: tl.constexpr):
+    """Powers of a small matrix: loops one after the other that count by numbers of two types."""
+    i, j = tl.arange(0, N)[:, None], tl.arange(0, N)[None, :]
+    x = tl.load(x_ptr + i * N + j)
+    for step in range(few):
+        x = tl.dot(tl.load(a_ptr + step * N * N + i * N + j), x.to(tl.float16))
+    for step in range(many):
+        x = tl.dot(tl.load(a_ptr + step * N * N + i * N + j), x.to(tl.float16))
+    tl.store(x_ptr + i * N + j, x)
+
+
+def _product(type, sum, rows, columns, depth, turned, warps=4, precision="tf32", few=None):
     words = {"fp32": tl.float32, "fp16": tl.float16, "i32": tl.int32}
     return dict(
         kernel=few_rows,
@@ -94,8 +109,8 @@ def _product(type, sum, rows, columns, depth, turned, warps=4):
             a_ptr=f"*{type}", b_ptr=f"*{type}", c_ptr=f"*{sum}", M="i32", N="i32", K="i32"
         ),
         constexprs=dict(
-            BLOCK_M=rows, BLOCK_N=columns, BLOCK_K=depth, TURNED=turned, PRECISION="tf32",
-            SUM=words[sum],
+            BLOCK_M=rows, BLOCK_N=columns, BLOCK_K=depth, TURNED=turned,
+            PRECISION=precision, SUM=words[sum], FEW=few,
         ),
         options=dict(num_warps=warps),
     )  # fmt: skip
@@ -113,6 +128,9 @@ DUMPS = {
     "rows_16_e4m3": _product("fp8e4nv", "fp32", 16, 64, 64, True),
     "rows_16_e5m2": _product("fp8e5", "fp32", 16, 32, 64, False),
     "rows_64_e4m3": _product("fp8e4nv", "fp32", 64, 128, 128, True),
+    "rows_64_e4m3_in_128": _product("fp8e4nv", "fp32", 64, 128, 128, True, few=128),
+    "rows_64_e4m3_in_32": _product("fp8e4nv", "fp32", 64, 64, 128, True, few=32),
+    "rows_32_tf32x3": _product("fp32", "fp32", 32, 32, 32, False, precision="tf32x3"),
     "decode": dict(
         kernel=decode,
         signature=dict(
@@ -126,6 +144,13 @@ DUMPS = {
         kernel=batches,
         signature=dict(a_ptr="*fp16", b_ptr="*fp16", c_ptr="*fp32", K="i32"),
         constexprs=dict(B=4, N=16),
+        options={},
+    ),
+    "counted": dict(
+        kernel=counted,
+        signature=dict(a_ptr="*fp16", x_ptr="*fp32", few="i32", many="i64"),
+        constexprs=dict(N=16),
+        undivided=("few", "many"),
         options={},
     ),
     "inverse": dict(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from stretto.emission.gluon.expressions import DTYPES, modules_of
 from stretto.emission.gluon.spelling import combining, spelled
@@ -15,7 +16,7 @@ from stretto.kernel.types import Pointer, Scalar
 from stretto.machine import Machine
 from stretto.program import KernelProgram
 from stretto.program.builder import Looped, Worker, build_program
-from stretto.program.expressions import Combined, Computed, Expression, Held
+from stretto.program.expressions import Combined, Computed, Expression, Held, RowScaled
 from stretto.program.instructions import Advance, Instruction, ThreadCopy
 from stretto.program.kernel_program import (
     AgentProgram,
@@ -77,6 +78,28 @@ def held(x):
     """The same numbers, two in a register: they are narrowed here, not where they are read."""
     return gl.inline_asm_elementwise("mov.b32 $0, $1;", "=r,r", [x], x.dtype, is_pure=True, pack=2)
 '''
+
+_ROW_SCALED = '''
+@gluon.jit
+def row_scaled_{registers}(total, factor):
+    """`total` times `factor`, left out where that is 1 in all rows of a warp: two a thread."""
+    wide = factor.broadcast_to(total.shape)
+    return gl.inline_asm_elementwise(
+        ROW_SCALED_{registers}, "{constraints}",
+        [total, wide], gl.float32, is_pure=True, pack={registers},
+    )
+'''
+
+_NAMED = '''
+@gluon.jit
+def {what}_{name}():
+    """Barrier {number} of the hardware: {told}."""
+    gl.inline_asm_elementwise(
+        "bar.{what} {number}, {threads}; mov.u32 $0, $1;", "=r,r", [gl.to_tensor(0)], gl.int32,
+        is_pure=False, pack=1,
+    )
+'''
+_TOLD = {"sync": "arrive, and wait for all its threads", "arrive": "arrive, and go on"}
 
 _HOPPER = """hopper import (
     fence_async_shared,
@@ -226,6 +249,17 @@ def source(program: KernelProgram) -> str:
         _text(lines, "\n" + _NEXT)
     if any(isinstance(one, Held) for body in bodies for one in expressions_in(body)):
         _text(lines, "\n" + _HELD)
+    scaled = {
+        one.registers
+        for body in bodies
+        for one in expressions_in(body)
+        if isinstance(one, RowScaled)
+    }
+    for registers in sorted(scaled):
+        _row_scaled(lines, registers)
+    for barrier in program.named:
+        for what, told in _TOLD.items():
+            _text(lines, "\n" + _NAMED.format(what=what, told=told, **asdict(barrier)))
     _combiners(lines, bodies)
     if program.tracing is not None:
         _text(lines, FUNCTIONS)
@@ -238,6 +272,28 @@ def source(program: KernelProgram) -> str:
     if program.tracing == "marks":
         _text(lines, read_back(str(lines), len(program.agents)))
     return str(lines) + "\n"
+
+
+def _row_scaled(lines: Lines, registers: int) -> None:
+    """Registers of a sum of a product: of four, two are of one row, and two of another."""
+    one, other = 2 * registers, 2 * registers + 2
+    text = [
+        "{ .reg .pred p, q;",
+        f"setp.neu.f32 p, ${one}, 0f3F800000;",
+        f"setp.neu.f32 q, ${other}, 0f3F800000;",
+        "or.pred p, p, q;",
+        "vote.sync.any.pred p, p, 0xffffffff;",
+        "@!p bra DONE;",
+        *(f"mul.f32 ${n}, ${n}, ${2 * registers + n};" for n in range(registers)),
+        "DONE: }",
+    ]
+    constraints = ["=f"] * registers + [str(n) for n in range(registers)] + ["f"] * registers
+    lines.say("")
+    lines.say(f"ROW_SCALED_{registers} = gl.constexpr(")
+    for line in text:
+        lines.say(f"    {json.dumps(line)}")
+    lines.say(")")
+    _text(lines, "\n" + _ROW_SCALED.format(registers=registers, constraints=",".join(constraints)))
 
 
 def _combiners(lines: Lines, bodies: Sequence[Sequence[Instruction]]) -> None:

@@ -44,6 +44,7 @@ from stretto.program.expressions import (
     Permuted,
     Range,
     Reshaped,
+    RowScaled,
     Slot,
     Spread,
     Transposed,
@@ -177,7 +178,8 @@ def _trips(value: Trips) -> str:
     span = spelled(value.upper)
     if not is_number(value.lower, 0):
         span = f"{wrapped(span)} - {enclosed(value.lower)}"
-    return f"gl.maximum(gl.cdiv({span}, {spelled(value.step)}), 0)"
+    fewer = f" - {value.fewer}" if value.fewer else ""
+    return f"gl.maximum(gl.cdiv({span}, {spelled(value.step)}){fewer}, 0)"
 
 
 def _arithmetic(value: Arithmetic) -> str:
@@ -220,6 +222,7 @@ SPELLED: dict[type[Any], Callable[[Any], str]] = {
     Assembly: _assembly,
     Histogram: _histogram,
     Held: lambda v: f"held({spelled(v.value)})",
+    RowScaled: lambda v: f"row_scaled_{v.registers}({spelled(v.value)}, {spelled(v.factor)})",
     Iteration: _iteration,
     Counter: _counter,
     Trips: _trips,

@@ -8,16 +8,26 @@ CopyIn.bytes: int                        attribute
 
 from __future__ import annotations
 
+import builtins
 import re
+import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import cache
 from types import NoneType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, cast, get_args, get_origin, get_type_hints
 
 from stretto.kernel import Kernel, Operation
 from stretto.program.expressions import Barrier, Expression, Slot
-from stretto.program.instructions import Arrive, Commit, Expect, Instruction, Wait
+from stretto.program.instructions import (
+    Arrive,
+    Commit,
+    Expect,
+    Instruction,
+    NamedArrive,
+    NamedSync,
+    Wait,
+)
 from stretto.program.kernel_program import (
     AgentProgram,
     Argument,
@@ -46,6 +56,8 @@ PIPES: Mapping[tuple[type, str], tuple[str, str]] = {
     (Commit, "free"): ("consumer_release", "products"),
     (Arrive, "turn"): ("arrive", "mbarrier"),
     (Commit, "turn"): ("arrive", "products"),
+    (NamedSync, "named"): ("await", "named barrier"),
+    (NamedArrive, "named"): ("arrive", "named barrier"),
     (Barriers, "turn"): ("create_mutex", "mbarrier"),
 }
 """What pipes and mutexes call a wait or an arrival, and by what it comes about: of a class and the
@@ -100,6 +112,40 @@ def _members(hint: Any) -> frozenset[Any]:
 def _is_tuple(hint: Any) -> bool:
     found = [one for one in (hint, *get_args(hint)) if one is not NoneType]
     return any(get_origin(one) is tuple for one in found)
+
+
+def misfit(kind: type, values: Mapping[str, object]) -> str:
+    """The field whose value is of another type than it says; "": none."""
+    hints = get_type_hints(kind)
+    return next((name for name, value in values.items() if not _fits(value, hints[name])), "")
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    inside = get_args(hint)
+    match get_origin(hint):
+        case None:
+            known = isinstance(hint, type) or hint is None
+            return not known or _is_of(value, NoneType if hint is None else hint)
+        case typing.Literal:
+            return value in inside
+        case builtins.tuple:
+            return isinstance(value, tuple) and _all_fit(cast("tuple[Any, ...]", value), inside)
+        case origin if isinstance(origin, type) and issubclass(origin, Mapping):
+            return isinstance(value, dict) and all(
+                _fits(one, inside[1]) for one in cast("dict[str, Any]", value).values()
+            )
+        case _:
+            return any(_fits(value, one) for one in inside)
+
+
+def _all_fit(values: tuple[Any, ...], inside: tuple[Any, ...]) -> bool:
+    if inside[-1:] == (...,):
+        return all(_fits(one, inside[0]) for one in values)
+    return len(values) == len(inside) and all(map(_fits, values, inside))
+
+
+def _is_of(value: object, kind: type) -> bool:
+    return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
 
 
 # Names -------------------------------------------------------------------------------------------

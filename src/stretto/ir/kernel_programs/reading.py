@@ -17,6 +17,7 @@ from stretto.ir.kernel_programs.fields import (
     MEANS,
     fields_of,
     kind_of_operation,
+    misfit,
     records,
 )
 from stretto.ir.kernel_programs.writing import SIZES
@@ -24,6 +25,8 @@ from stretto.ir.kernels.functions import kernels_of
 from stretto.ir.parsing import Parsed, parse_module
 from stretto.kernel import Kernel, Operation, Value
 from stretto.program import KernelProgram
+from stretto.program.expressions import Barrier, Slot
+from stretto.program.instructions import CopyIn, CopyOut, NamedArrive, NamedSync
 
 _CALLED = "op_name__"
 """Where xDSL keeps the name of an operation that no dialect has."""
@@ -38,7 +41,7 @@ def read_kernel_program(file: str, text: str) -> KernelProgram:
     if len(kernels) != 1 or len(found) != 1:
         told = f"has {len(found)} programs of {len(kernels)} kernels, not one of one"
         raise MlirError([parsed.diagnose(parsed.module, "error", told)])
-    return cast("KernelProgram", _Reader(parsed, kernels[0].kernel).statement(found[0]))
+    return _Reader(parsed, kernels[0].kernel).program(found[0])
 
 
 class _Reader:
@@ -48,6 +51,8 @@ class _Reader:
         self._operations = list(kernel.walk())
         self._made: dict[SSAValue, Any] = {}
         self._built: dict[str, Operation] = {}
+        self._named: list[tuple[ModuleOperation, str]] = []
+        """Memory, barriers and descriptors, and who names them."""
 
     def statement(self, op: ModuleOperation) -> Any:
         """What an operation stands for."""
@@ -125,9 +130,33 @@ class _Reader:
 
     def _of(self, op: ModuleOperation, kind: type, values: Mapping[str, Any]) -> Any:
         try:
-            return kind(**values)
+            made = kind(**values)
         except TypeError as error:
             raise self._wrong(op, str(error).rpartition("() ")[2]) from None
+        wrong = misfit(kind, values)
+        if wrong:
+            raise self._wrong(op, f"has a `{wrong}` of another type than `{kind.__name__}` takes")
+        match made:
+            case Slot():
+                self._named.append((op, made.memory))
+            case Barrier():
+                self._named.append((op, made.name))
+            case NamedSync() | NamedArrive():
+                self._named.append((op, made.barrier))
+            case CopyIn() | CopyOut():
+                self._named.append((op, made.descriptor))
+            case _:
+                pass
+        return made
+
+    def program(self, op: ModuleOperation) -> KernelProgram:
+        """All of it, in which nothing is named that is not declared."""
+        program = cast("KernelProgram", self.statement(op))
+        declared = {one.name for one in (*program.memory, *program.descriptors)}
+        for at, name in self._named:
+            if name not in declared and name not in program.barriers:
+                raise self._wrong(at, f"names `{name}`, which is not declared")
+        return program
 
     def _referred(self, op: ModuleOperation, number: int, name: str) -> Operation:
         known = self._operations

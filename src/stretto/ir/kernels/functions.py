@@ -222,7 +222,7 @@ def _said(op: Operation, *, numbers_only: bool) -> Iterator[tuple[str, tree.Attr
             if not numbers_only or _is_number(value):
                 yield name, _constant(value)
         elif isa(value, DenseArrayBase):
-            yield name, _numbers(value)
+            yield name.removeprefix(STATED), _numbers(value)
         elif isinstance(value, StringAttr):
             yield name.removeprefix(STATED), value.data
         elif isa(value, IntegerAttr):

@@ -46,6 +46,7 @@ from stretto.ir.dialect.types import (
     type_of,
 )
 from stretto.kernel import tree
+from stretto.kernel.hidden_steps import HIDDEN
 from stretto.kernel.types import Buffer, Pointer, Scalar, Tile, Type, View
 from stretto.loop import TileType
 from stretto.ops.spaces import GLOBAL, REGISTERS
@@ -193,6 +194,9 @@ class _Writer:
                 attributes[f"{STATED}{name}"] = StringAttr(str(value))
             elif name == "machine":
                 attributes[f"{STATED}machine"] = StringAttr(str(value))
+            elif name == HIDDEN:
+                steps = cast("list[int]", value)
+                attributes[f"{STATED}{name}"] = DenseArrayBase.from_list(i32, steps)
             elif name == "groups":
                 properties[_SEGMENTS] = DenseArrayBase.from_list(i32, cast("list[int]", value))
             elif write is not None:

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from stretto.kernel.errors import KernelError
+from stretto.kernel.promotion import NARROW_BITS, imprecise
 from stretto.kernel.tree import Operation, Value
 from stretto.kernel.types import Scalar, Tile, Type, element_of, shape_of
 from stretto.machine import Machine
@@ -56,6 +57,8 @@ def choose(operation: Operation, machine: Machine, maker: Mapping[Value, Operati
     why: dict[str, str] = {}
     for left, right in _taken(a, b):
         for product in machine.products:
+            if (left, right) != (a, b) and REGISTERS not in product.b:
+                continue  # what is wider is in registers
             first, second = _seen(left, operation), _seen(right, operation)
             if product.types and (first, second, total) not in product.types:
                 told = f"it takes no {first} by {second} summed up in {total}"
@@ -115,6 +118,9 @@ def _lacking(
         return f"it makes {product.columns} columns at a time, not {columns}"
     if depth * bits % product.depth:
         return f"it sums over {product.depth // bits} elements at a time, not {depth}"
+    few = imprecise(operation)
+    if product.wait and bits == NARROW_BITS and few is not None and few < depth:
+        return f"its sums over {depth} elements are of fewer bits than f32, for at most {few} asked"
     if product.types and REGISTERS not in product.b and bits != EITHER_BITS:
         for value, which in ((a, "left"), (b, "right")):
             if copied_across(value, maker, left=which == "left"):

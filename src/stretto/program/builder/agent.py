@@ -20,12 +20,11 @@ from stretto.program.builder.sums import on_its_own
 from stretto.program.builder.tracer import Tracer
 from stretto.program.builder.values import UNSUPPORTED
 from stretto.program.errors import unwritten
-from stretto.program.expressions import Barrier, Expression, Name, number
+from stretto.program.expressions import Expression, Name, number
 from stretto.program.instructions import (
     Arrive,
     Assign,
     Fence,
-    Flip,
     For,
     If,
     Instruction,
@@ -61,9 +60,12 @@ class AgentBuilder(OperationBuilder):
                 mine = self.copies_only or len(self.plan.workers) == 1
                 phase = int(mine and len(self.plan.workers) > 1)
                 self.say(Assign((f"{tile.name}_phase",), (number(phase),)))
+                if tile.slot is not None:
+                    self.say(Assign((tile.slot,), (number(0),)))
         self.region(self.plan.kernel.body)
         for tile in self._read.values():
-            if tile.loaded and not tile.repeated and tile.name not in self._waited[0]:
+            always = self.plan.maker[tile.buffer] in self.plan.kernel.body.operations
+            if tile.loaded and always and tile.name not in self._waited[0]:
                 self._await_tile(tile)  # what a branch or a loop waits for may never be reached
         if self.stores:
             self.say(StoreWait(0))
@@ -270,18 +272,23 @@ class AgentBuilder(OperationBuilder):
 
     def _hand_back(self, region: Region) -> None:
         """Tiles that are filled each time it runs may be filled again: behind the last reader,
-        where they were waited for, else at the end."""
+        where they were waited for, else at the end. Those of a branch are waited for in it."""
         for alloc in region.operations:
             tile = self.plan.tiles.get(alloc.results[0]) if alloc.results else None
-            if tile is None or not (tile.repeated and tile.loaded):
+            if tile is None or not tile.loaded:
+                continue
+            if not tile.repeated:  # it is filled here alone, in a branch
+                if tile.name in self._read:
+                    self._await_tile(tile)
                 continue
             if tile.name in self._read and len(self.plan.workers) > 1:
                 known = tile.name in self._waited[-1]
                 self._await_tile(tile)  # some branch may have read it, and this one not
                 if tile.name in self._by_threads:
                     self.say(Fence())
-                self.say(Arrive(Barrier(self.take(f"{tile.name}_free"))))
+                self.take(f"{tile.name}_free")
+                self.say(Arrive(tile.barrier("free")))
                 if known:
                     self.move_behind(tile.name, 1 + (tile.name in self._by_threads))
             if tile.name in self._read or self.worker.copies or len(self.plan.workers) == 1:
-                self.say(Flip(f"{tile.name}_phase"))
+                self.say(tile.next)

@@ -216,7 +216,8 @@ class LoopOperations(LoopCopies):
         elif isinstance(self._wiring.wires[i.op][2], Accumulated):
             total = Name(variable)
         else:
-            total = in_layout(self._operand(way, i, 2), layout, result.type, a.layouts)
+            begun = full_shape(self._operand(way, i, 2), operation, 2)
+            total = a.in_full(begun, operation.operands[2], layout)
         a.say(Product(variable, left, right, total, adds, asynchronous=True))
         way.pending.append(Flight(i.op, variable, keep, outside))
 

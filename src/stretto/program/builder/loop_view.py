@@ -91,9 +91,16 @@ class LoopView:
         self._variables: dict[str, str] = {}
         self._factors: dict[tuple[Value, Layout], Name] = {}
         """Left factors from outside, as products take them."""
+        self._counter_name = self._counted()
         self._marked = False
         self._once = len(agent.plan.workers) == 1 and not agent.inside
         """Whether it runs once, in one group of warps, whose own loads clocks would hold up."""
+
+    def _counted(self) -> str:
+        """The variable that counts steps: one of each type, which a branch must not change."""
+        types = [one.operands[1].type for one in self._a.plan.loops]
+        mine = self._loop.operation.operands[1].type
+        return STEP if types[0] == mine else f"{STEP}_{mine}"
 
     @property
     def _number(self) -> int:

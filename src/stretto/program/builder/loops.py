@@ -23,21 +23,41 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stretto.kernel import Operation, Value
+from stretto.kernel.hidden_steps import HIDDEN
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer, Pointer, Scalar, Tile, Token
 from stretto.kernel.wiring import Outer
 from stretto.materialization.program import Direct, Issue, LiveIn, Through
 from stretto.ops.opcodes import opcode
 from stretto.program.builder.loop_steps import LoopSteps
-from stretto.program.builder.loop_view import STEP, Way
+from stretto.program.builder.loop_view import Way
 from stretto.program.builder.operands import Operand
 from stretto.program.builder.steps import Steps, steps_of
 from stretto.program.builder.sums import on_its_own
 from stretto.program.builder.tracer import Tracer
 from stretto.program.builder.trips import known_trips, sizes, trips
 from stretto.program.errors import EmitError
-from stretto.program.expressions import INDEX, Arithmetic, Computed, Expression, Name, number
-from stretto.program.instructions import Assign, For, If, Origin, Pipelined, Remark, Step
+from stretto.program.expressions import (
+    INDEX,
+    Arithmetic,
+    Barrier,
+    Computed,
+    Expression,
+    Name,
+    number,
+)
+from stretto.program.instructions import (
+    Advance,
+    Arrive,
+    Assign,
+    For,
+    If,
+    Origin,
+    Pipelined,
+    Remark,
+    Step,
+    Wait,
+)
 
 RECOUNTED = "Counted anew: ptxas may take an address of the step before from the loop."
 
@@ -76,12 +96,14 @@ class LoopBuilder(LoopSteps):
                 self._one_by_one(short)
             else:
                 self._either(long, short, needed, peel=flying)
+            if self._hidden:
+                self._hand_back_hidden()
         first = steps.first if together else steps.last + flying
         order = tuple(i.op for i in self._issues)
         self._a.say(
             Pipelined(
                 self._number, self._loop.operation, self._known, first,
-                steps.first, needed, together, order, tuple(body),
+                steps.first, needed, together, order, tuple(body), self._hidden,
             )
         )  # fmt: skip
         self._after()
@@ -161,10 +183,7 @@ class LoopBuilder(LoopSteps):
                 elif isinstance(source, Through | Direct):
                     self._prepare_scalars(source.path.origin)
             self._before_product(operation)
-        self._n = a.names.give("n")
-        # Triton fails on a branch that is never taken: a count that is known decides here.
-        self._known = known_trips(self._loop.operation, a.plan.maker)
-        a.say(Assign((self._n,), (trips(lower, upper, step, self._known),)))
+        self._count(lower, upper, step)
         self._ends: list[tuple[Value, Operand]] = []
         for argument, value, result in zip(
             self._body.arguments[1:],
@@ -188,6 +207,22 @@ class LoopBuilder(LoopSteps):
             else:
                 a.say(Assign((variable,), (a.value(begun).expression,)))
                 self._ends.append((result, Operand(Name(variable))))
+
+    def _count(self, lower: Expression, upper: Expression, step: Expression) -> None:
+        """How often it goes round, without steps that the agent leaves out."""
+        a = self._a
+        self._n = a.names.give("n")
+        # Triton fails on a branch that is never taken: a count that is known decides here.
+        self._known = known_trips(self._loop.operation, a.plan.maker)
+        self._hidden = self._left_out()
+        a.say(Assign((self._n,), (trips(lower, upper, step, self._known, self._hidden),)))
+        if self._known is not None:
+            self._all: Expression = number(self._known)
+            self._known = max(0, self._known - self._hidden)
+        elif self._hidden:
+            every = a.names.give("all")
+            self._all = Name(every)
+            a.say(Assign((every,), (trips(lower, upper, step, None),)))
 
     def _prepare(self, value: Value) -> None:
         """A value from outside, computed before the loop; tiles in shared memory are waited for."""
@@ -312,7 +347,7 @@ class LoopBuilder(LoopSteps):
             way.at = first
             self._step(way, self._issues, "prologue", first)
             first += 1
-        way.at, way.step, way.ahead = None, STEP, None
+        way.at, way.step, way.ahead = None, self._counter_name, None
         a.say(Remark("kernel"))
         before = [(f.op, f.age) for f in way.pending]
         copies = list(self._copies.groups)
@@ -348,6 +383,31 @@ class LoopBuilder(LoopSteps):
         ran = Arithmetic("-", end, number(first))
         a.clocks(lambda tracer: tracer.settle(str(self._number), ran, once=self._once))
 
+    def _left_out(self) -> int:
+        """How many of the last steps the agent leaves out."""
+        steps = self._loop.operation.integers(HIDDEN)
+        computing = [one.name for one in self._a.plan.workers if one.computes]
+        if len(steps) != len(computing) or self._a.worker.name not in computing:
+            return 0
+        if self._a.plan.turns[self._loop.operation]:
+            return 0  # others count its steps
+        return steps[computing.index(self._a.worker.name)]
+
+    def _hand_back_hidden(self) -> None:
+        """Tiles of steps that the agent leaves out: they come all the same."""
+        a = self._a
+        a.say(Remark("steps that a mask hides"))
+        with a.block() as body:
+            for ring in self._rings.values():
+                slot, phase = f"{ring.name}_slot", f"{ring.name}_phase"
+                if ring.full:
+                    a.say(Wait(Barrier(a.take(f"{ring.name}_full"), slot), Name(phase)))
+                if ring.free:
+                    a.say(Arrive(Barrier(a.take(f"{ring.name}_free"), slot)))
+                a.say(Advance(slot, phase, ring.depth))
+        index = a.names.give("hidden")
+        a.say(For(index, Name(self._n), self._all, None, tuple(body), hands_back=True))
+
     def _steady(self, way: Way, first: int, end: Expression) -> None:
         """The loop of the kernel."""
         a = self._a
@@ -355,11 +415,15 @@ class LoopBuilder(LoopSteps):
             a.enter()
             self._marked = a.tracer is not None and a.tracer.tracing == "marks"
             if self._marked:
-                a.say(Assign(("trace_step",), (Arithmetic("-", Name(STEP), number(first)),)))
+                a.say(
+                    Assign(
+                        ("trace_step",), (Arithmetic("-", Name(self._counter_name), number(first)),)
+                    )
+                )
             self._step(way, self._issues, "kernel", 0)
             self._marked = False
             a.leave()
-        a.say(For(STEP, number(first), end, None, tuple(body)))
+        a.say(For(self._counter_name, number(first), end, None, tuple(body)))
 
     def _read_behind(self) -> dict[str, int]:
         """Slots that products of the epilogue read, and how many there are of each."""

@@ -20,7 +20,6 @@ from stretto.program.builder.tracer import Tracer
 from stretto.program.builder.values import ValueBuilder
 from stretto.program.errors import unwritten
 from stretto.program.expressions import (
-    Barrier,
     Everywhere,
     Expression,
     InShape,
@@ -100,14 +99,16 @@ class OperationBuilder(ValueBuilder):
     def _load(self, operation: Operation) -> None:
         view, *coordinates, buffer = operation.operands
         tile = self.plan.tiles[self.plan.root(buffer)]
-        full = Barrier(self.take(f"{tile.name}_full"))
+        self.take(f"{tile.name}_full")
+        full = tile.barrier("full")
         if tile.repeated and len(self.plan.workers) > 1:
-            free = Barrier(self.take(f"{tile.name}_free"))
-            self.say(Wait(free, Name(f"{tile.name}_phase")))
+            self.take(f"{tile.name}_free")
+            self.say(Wait(tile.barrier("free"), Name(f"{tile.name}_phase")))
         at = tuple(self.value(v).expression for v in coordinates)
         self.say(Expect(full, tile.bytes))
         descriptor = self.descriptor(view, buffer)
-        self.say(CopyIn(descriptor, at, full, Slot(self.take(tile.name)), tile.bytes))
+        slot = Slot(self.take(tile.name), tile.slot)
+        self.say(CopyIn(descriptor, at, full, slot, tile.bytes))
 
     def _put(self, operation: Operation) -> None:
         """Registers to a tile in shared memory."""

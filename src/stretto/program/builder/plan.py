@@ -11,7 +11,7 @@ Plan ── agents      copy, compute, compute.1: a function each
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 
 from stretto.kernel import Kernel, Operation, Value
@@ -31,7 +31,8 @@ from stretto.program.builder.rings import Ring, rings_of
 from stretto.program.builder.sums import Sum, find_sums, fit, is_sum, on_its_own
 from stretto.program.builder.turns import Turn, find_turns
 from stretto.program.errors import EmitError, unwritten
-from stretto.program.expressions import Given
+from stretto.program.expressions import Barrier, Given
+from stretto.program.instructions import Advance, Flip, Instruction
 
 SMEM_WRITE, SMEM_READ = SPACES[STAGING].fill, SPACES[STAGING].read
 BARRIER_BYTES = 8
@@ -41,6 +42,7 @@ BARRIERS_ALIGNED = 16
 """Bytes of which barriers that are allocated together take a multiple."""
 WHOLE = "make a descriptor of the whole array, and add what the block is at to its coordinates"
 """What helps where a host cannot make a descriptor."""
+TWO = 2
 RESIDENT = 3
 """Blocks that an SM has beside each other: up to so many, no slot more takes the place of one."""
 EITHER_BITS = 16
@@ -94,6 +96,25 @@ class SharedTile:
     """How many agents read it."""
     turned: bool = False
     """Whether its columns lie in one piece, not its rows."""
+    lingers: bool = False
+    """Whether loops read it where it lies, so that it comes back only when they are done."""
+    depth: int | None = None
+    """Slots, where the next turn's copy does not wait for that."""
+
+    @property
+    def slot(self) -> str | None:
+        """The variable that says which."""
+        return None if self.depth is None else f"{self.name}_slot"
+
+    def barrier(self, role: str) -> Barrier:
+        """Of the slot at hand: `full` or `free`."""
+        return Barrier(f"{self.name}_{role}", self.slot)
+
+    @property
+    def next(self) -> Instruction:
+        """One slot further."""
+        phase = f"{self.name}_phase"
+        return Flip(phase) if self.slot is None else Advance(self.slot, phase, self.depth or 1)
 
 
 @dataclass(frozen=True)
@@ -215,7 +236,10 @@ class Plan:
             _placed(ring.depth * ring.bytes, ring) + (ring.full + ring.free) * _barriers(ring.depth)
             for ring in self.shared_rings()
         )
-        tiles = sum(_placed(tile.bytes, tile) + 2 * _barriers(1) for tile in self.tiles.values())
+        tiles = sum(
+            _placed((tile.depth or 1) * tile.bytes, tile) + 2 * _barriers(tile.depth or 1)
+            for tile in self.tiles.values()
+        )
         sums = sum(2 * _barriers(one.depth) for one in self.sums.values())
         turns = sum(_barriers(turn.depth) for turn in self.all_turns())
         return rings + tiles + sums + turns + self.scratch
@@ -351,6 +375,7 @@ def deepen(plan: Plan, most: int = 8) -> None:
     room = None if budget is None else budget.bytes
     if room is None:
         return
+    _double(plan, room, most)
     copied = [ring for ring in plan.shared_rings() if ring.copied and ring.depth < most]
     blocks = room // max(1, plan.bytes)
     _grow(copied, plan, room // max(1, min(blocks, RESIDENT)))
@@ -360,6 +385,18 @@ def deepen(plan: Plan, most: int = 8) -> None:
         growing = [ring for ring in rings if ring.depth == least]
         if least >= most or not _grow(growing, plan, room):
             return
+
+
+def _double(plan: Plan, room: int, most: int) -> None:
+    """Two slots for tiles that loops read to their end, for the copy of the next turn, where that
+    leaves room for a further slot of each ring."""
+    lingering = {buffer: tile for buffer, tile in plan.tiles.items() if tile.lingers}
+    rings = [ring for ring in plan.shared_rings() if ring.by_tma]
+    if most < TWO or len(plan.workers) == 1 or not lingering:
+        return
+    plan.tiles.update({b: replace(tile, depth=TWO) for b, tile in lingering.items()})
+    if plan.bytes + sum(ring.bytes for ring in rings) > room:
+        plan.tiles.update(lingering)
 
 
 def _grow(rings: Sequence[Ring], plan: Plan, room: int) -> bool:
@@ -456,4 +493,5 @@ def _find_tiles(plan: Plan, names: Names, issuer: Callable[[Operation], str]) ->
             operation in around,
             len(readers),
             buffer in plan.turned,
+            bool(filled) and operation in around and bool(inside.intersection(reading)),
         )

@@ -10,6 +10,7 @@ from stretto.kernel.lowering.written import TILE_COUNT
 from stretto.kernel.tree import kind_of
 from stretto.machine import Machine
 from stretto.ops.spaces import STAGING
+from stretto.program.alternation import alternating
 from stretto.program.builder.agent import AgentBuilder
 from stretto.program.builder.host import arguments, assumed, descriptors
 from stretto.program.builder.layouts import Layouts
@@ -28,6 +29,7 @@ from stretto.program.kernel_program import (
     TensorMemory,
     WorkTiles,
 )
+from stretto.program.rescaling import with_rescaling
 from stretto.program.traces import Tracing
 from stretto.program.walk import layouts_in
 
@@ -68,7 +70,8 @@ def build_program(
     if budget is not None and budget.bytes is not None and builder.plan.bytes > budget.bytes:
         scratch = builder.plan.scratch
         raise SharedMemoryError(builder.plan.bytes, scratch, budget.bytes, machine.name)
-    program = builder.program()
+    lengths = [loop.program.ii for loop in builder.plan.loops.values()]
+    program = alternating(with_rescaling(builder.program()), lengths)
     check_program(program)
     return program
 
@@ -128,7 +131,10 @@ class _Builder:
             )
             for agent in agents
         )
-        named = {layout.name for body in bodies for layout in layouts_in(body.body)}
+        named = {layout.name: layout for body in bodies for layout in layouts_in(body.body)}
+        known = [layout for layout in self._layouts.roots() if layout.name in named]
+        others = set(named).difference(layout.name for layout in known)  # scans have their own
+        known += [named[name] for name in others]
         return KernelProgram(
             plan.kernel,
             plan.machine.name,
@@ -137,7 +143,7 @@ class _Builder:
             descriptors(plan),
             arguments(plan, {name for agent in agents for name in agent.used}),
             bodies,
-            tuple(layout for layout in self._layouts.roots() if layout.name in named),
+            tuple(sorted(known, key=lambda layout: layout.name)),
             plan.bytes,
             plan.scratch,
             plan.workers[0].warps,
@@ -167,11 +173,11 @@ class _Builder:
                 yield Barriers(f"{name}_free", depth, len(ring.consumers), "free", name)
         for tile in plan.tiles.values():
             name = tile.name
-            yield SharedMemory(name, None, tile.shape, tile.element, tile.turned)
+            yield SharedMemory(name, tile.depth, tile.shape, tile.element, tile.turned)
             if tile.loaded:
-                yield Barriers(f"{name}_full", None, 1, "full", name)
+                yield Barriers(f"{name}_full", tile.depth, 1, "full", name)
                 if tile.repeated and len(plan.workers) > 1:
-                    yield Barriers(f"{name}_free", None, tile.readers, "free", name)
+                    yield Barriers(f"{name}_free", tile.depth, tile.readers, "free", name)
         for turn in plan.all_turns():
             depth = turn.depth if turn.depth > 1 else None
             yield Barriers(turn.name, depth, 1, "turn", turn.name)

@@ -27,9 +27,13 @@ def known_trips(loop: Operation, maker: Mapping[Value, Operation]) -> int | None
     return max(0, -((first - last) // by))
 
 
-def trips(lower: Expression, upper: Expression, step: Expression, known: int | None) -> Expression:
-    """The trip count: a number where it is known."""
-    return Trips(lower, upper, step) if known is None else number(known)
+def trips(
+    lower: Expression, upper: Expression, step: Expression, known: int | None, fewer: int = 0
+) -> Expression:
+    """The trip count without so many of the last: a number where it is known."""
+    if known is None:
+        return Trips(lower, upper, step, fewer)
+    return number(max(0, known - fewer))
 
 
 def sizes(most: int, trips: int | None) -> tuple[int, ...]:

@@ -31,7 +31,6 @@ from stretto.program.builder.tracer import Tracer
 from stretto.program.errors import ALONE, EmitError, unwritten
 from stretto.program.expressions import (
     Arithmetic,
-    Barrier,
     Everywhere,
     Expression,
     InShape,
@@ -295,12 +294,13 @@ class ValueBuilder(BodyBuilder):
         if tile.loaded:
             self._await_tile(tile)
         self._read[tile.name] = tile
-        return Slot(self.take(tile.name), None, self.views(value))
+        return Slot(self.take(tile.name), tile.slot, self.views(value))
 
     def _await_tile(self, tile: SharedTile) -> None:
         if not any(tile.name in waited for waited in self._waited):
             phase = Name(f"{tile.name}_phase") if tile.repeated else number(0)
-            self.say(Wait(Barrier(self.take(f"{tile.name}_full")), phase))
+            self.take(f"{tile.name}_full")
+            self.say(Wait(tile.barrier("full"), phase))
             self._waited[-1].add(tile.name)
 
     def views(self, value: Value) -> tuple[SlotView, ...]:

@@ -43,6 +43,8 @@ from stretto.program.instructions import (
     If,
     Instruction,
     Load,
+    NamedArrive,
+    NamedSync,
     Pipelined,
     Product,
     ProductInit,
@@ -137,7 +139,7 @@ class AgentRun:
     turns: tuple[int, ...] = ()
     loop: int | None = None
     step: Number = None
-    waits: Wait | None = None
+    waits: Wait | NamedSync | None = None
     """What it waits for at present."""
 
     def run(self) -> Generator[None]:
@@ -165,6 +167,8 @@ class AgentRun:
             match instruction:
                 case Wait():
                     yield from self._wait(instruction)
+                case NamedSync():
+                    yield from self._meet(instruction)
                 case If():
                     taken = self.takes(instruction)
                     yield from self.body(instruction.body if taken else instruction.otherwise or ())
@@ -201,10 +205,12 @@ class AgentRun:
         upper = self.number(loop.upper)
         by = 1 if loop.step is None else self.number(loop.step)
         if loop.operation is None:
-            assert lower is not None
-            assert upper is not None
-            assert by is not None
-            for at in range(lower, upper, by):
+            if lower is None or upper is None or by is None or by < 1:
+                told = f"{self.agent.name} has no numbers that a loop could count by"
+                raise self.orders.fault(told, loop)
+            turns = range(lower, upper, by)
+            self.orders.require_room(len(turns), loop)
+            for at in turns:
                 self.numbers[loop.variable] = at
                 yield from self.body(loop.body)
             return
@@ -235,7 +241,7 @@ class AgentRun:
             case Literal(number):
                 return number if isinstance(number, int) else None
             case Trips():
-                return self.choices.trips
+                return max(0, self.choices.trips - value.fewer)
             case Iteration(counter, ahead, behind):
                 base = self.numbers.get(counter) if counter else 0
                 return None if base is None else base + (ahead or 0) - behind
@@ -323,6 +329,24 @@ class AgentRun:
         self.waits = None
         self.orders.waited(self.agent.name, place, phase, bit, self.now)
 
+    def _meet(self, one: NamedSync) -> Generator[None]:
+        """An arrival, and a wait for the phase that it counts in."""
+        place, bit = (one.barrier, 0), self.happens(one, "a meeting")
+        phase = len(self.orders.phases(place)) - 1
+        self.orders.arrive(place, bit, self.now)
+        self.learn(bit)
+        self.waits = one
+        while not self.orders.phases(place)[phase].over:
+            yield
+        self.waits = None
+        self.orders.met(place, phase, bit, self.now)
+
+    def named_arrive(self, one: NamedArrive) -> None:
+        """An arrival at a barrier of the hardware."""
+        bit = self.happens(one, "an arrival")
+        self.orders.arrive((one.barrier, 0), bit, self.now)
+        self.learn(bit)
+
     def assign(self, one: Assign) -> None:
         """Variables get values."""
         values = [self.number(value) for value in one.values]
@@ -332,9 +356,10 @@ class AgentRun:
 
     def advance(self, one: Advance) -> None:
         """One slot further."""
-        slot, phase = self.numbers[one.slot], self.numbers[one.phase]
-        assert slot is not None
-        assert phase is not None
+        slot, phase = self.numbers.get(one.slot), self.numbers.get(one.phase)
+        if slot is None or phase is None:
+            told = f"{self.agent.name} has no number for `{one.slot}` or `{one.phase}`"
+            raise self.orders.fault(told, one)
         if self.goes_round.get(one.slot, one.depth) != one.depth:
             told = f"{self.agent.name} has `{one.slot}` go round after {one.depth} slots"
             raise self.orders.fault(f"{told} of {self.goes_round[one.slot]}", one)
@@ -502,6 +527,7 @@ ACTS: dict[type[Any], str] = {
     Arrive: "arrive",
     Expect: "expect",
     Commit: "commit",
+    NamedArrive: "named_arrive",
     CopyIn: "copy_in",
     CopyOut: "copy_out",
     StoreWait: "store_wait",

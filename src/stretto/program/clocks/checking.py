@@ -36,11 +36,11 @@ class Covered:
     """Accesses, waits and arrivals of all runs."""
 
 
-def check_program(program: KernelProgram) -> Covered:
-    """All runs; FaultError where one may go wrong."""
+def check_program(program: KernelProgram, most: int | None = None) -> Covered:
+    """All runs; FaultError where one may go wrong, or has more events than `most`."""
     runs = list(choices_of(program))
     names: dict[int, frozenset[str]] = {}
-    events = sum(run(program, choices, names) for choices in runs)
+    events = sum(run(program, choices, names, most) for choices in runs)
     counted = sorted({choices.trips for choices in runs}) if _open_loops(program) else []
     return Covered(tuple(counted), len(runs), events)
 
@@ -71,17 +71,21 @@ def _trips(program: KernelProgram) -> list[int]:
         return [1]
     found = {0, 1, 2}
     for loop in loops:
-        found |= {loop.needed - 1, loop.needed, loop.needed + 1}
+        found |= {loop.hidden + loop.needed + more for more in (-1, 0, 1)}
         found |= {many + 1 for many in loop.together[:1]}
     depths = [one.depth or 1 for one in program.memory if isinstance(one, Barriers)]
     deepest = max(depths, default=0)
     return sorted(found | {deepest + 1, 2 * deepest + 1})
 
 
-def run(program: KernelProgram, choices: Choices, names: dict[int, frozenset[str]]) -> int:
+def run(
+    program: KernelProgram,
+    choices: Choices,
+    names: dict[int, frozenset[str]],
+    most: int | None = None,
+) -> int:
     """One run of all agents: how many events it had; FaultError where it may go wrong."""
-    barriers = {one.name: one for one in program.memory if isinstance(one, Barriers)}
-    orders = Orders(barriers, str(choices))
+    orders = Orders(program.barriers, str(choices), most)
     drive(agents_of(program, orders, choices, names), orders)
     return len(orders.events)
 
@@ -119,7 +123,9 @@ def _deadlock(orders: Orders, agents: list[AgentRun]) -> FaultError:
         origin = agent.waits.origin
         name = origin.op or ("" if origin.operation is None else kind_of(origin.operation))
         of = f" for `{name}`" if name else ""
-        told.append(f"{agent.agent.name} waits at `{agent.waits.barrier.name}`{of}")
+        where = agent.waits.barrier
+        named = where if isinstance(where, str) else where.name
+        told.append(f"{agent.agent.name} waits at `{named}`{of}")
     waiting = agents[0].waits
     assert waiting is not None
     return orders.fault(f"nobody goes on: {'; '.join(told)}", waiting)

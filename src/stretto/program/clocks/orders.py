@@ -123,7 +123,11 @@ class Cell:
 class Orders:
     """All events of a run."""
 
-    def __init__(self, barriers: Mapping[str, Barriers], note: str) -> None:
+    def __init__(
+        self, barriers: Mapping[str, Barriers], note: str, most: int | None = None
+    ) -> None:
+        self.most = most
+        """Events and turns of loops that there may be; None: any number."""
         self._declared = barriers
         self._note = note
         """What is run, for whoever reads of a fault."""
@@ -139,8 +143,14 @@ class Orders:
 
     def event(self, agent: str, instruction: Instruction, what: str) -> int:
         """One more: its bit."""
+        self.require_room(len(self.events) + 1, instruction)
         self.events.append(Event(agent, instruction, what))
         return 1 << (len(self.events) - 1)
+
+    def require_room(self, count: int, instruction: Instruction) -> None:
+        """That a run is no longer than may be; FaultError where it is."""
+        if self.most is not None and count > self.most:
+            raise self.fault(f"a run has more than {self.most:,} events or turns", instruction)
 
     def fault(self, told: str, instruction: Instruction) -> FaultError:
         """What is wrong, at the user's place where there is one."""
@@ -228,6 +238,8 @@ class Orders:
             raise self.fault(f"{told}: it does not know that it is over", event.instruction)
         if count:
             self._require_fenced(barrier, by, event)
+        if self._declared[barrier[0]].role == "named":
+            self._require_another(barrier, phase, event)
         phase.pending -= count
         if phase.pending < 0:
             told = f"{event} is one arrival too many at {_slot(barrier)}"
@@ -243,6 +255,12 @@ class Orders:
             raise self.fault(f"{told} {phase.expected}", event.instruction)
         if phase.pending == 0 and phase.bytes == phase.expected:
             self._over(barrier, phases, event)
+
+    def _require_another(self, barrier: tuple[str, int], phase: Phase, event: Event) -> None:
+        """Of a barrier of the hardware, which counts threads: nobody's arrive twice in a phase."""
+        if phase.events and self._first(phase.events).agent == event.agent:
+            told = f"{event} is the second of its agent in a phase of {_slot(barrier)}"
+            raise self.fault(told, event.instruction)
 
     def _over(self, barrier: tuple[str, int], phases: list[Phase], event: Event) -> None:
         phase = phases[-1]
@@ -290,6 +308,12 @@ class Orders:
             by.learn(phases[phase].by)
             self._known[key] = phase + 1
 
+    def met(self, barrier: tuple[str, int], phase: int, bit: int, by: Knowledge) -> None:
+        """Who waited in a phase of a barrier of the hardware learns of all that arrived."""
+        self._waits[barrier] = self._waits.get(barrier, 0) + 1
+        self.phases(barrier)[phase].observed |= bit
+        by.learn(self.phases(barrier)[phase].by)
+
     def finish(self, last: Instruction) -> None:
         """At the end of all agents: slots are handed back, and nothing is on its way."""
         over = {place: len(phases) - 1 for place, phases in self._phases.items()}
@@ -306,7 +330,7 @@ class Orders:
             elif declared.role == "free" and full[0] and not count == filled == waits:
                 told = f"{_slot((declared.of, place[1]))} is filled {filled} times, and handed back"
                 told += f" {count} times, of which {waits} are waited for"
-            elif declared.role == "turn":
+            elif declared.role in ("turn", "named"):
                 turns[place[0]] = turns.get(place[0], 0) + count - waits
             if told:
                 raise self.fault(told, last)

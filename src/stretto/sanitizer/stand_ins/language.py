@@ -411,6 +411,8 @@ def inline_asm_elementwise(
             return elementwise(change)(*given[:2])
     if "fma" in text and "f32x2" in text and len(given) >= 3:
         return elementwise(lambda a, b, c: a * b + c)(*given[:3])
+    if "vote.sync" in text and "mul.f32" in text and len(given) == 2:
+        return elementwise(np.multiply)(*given)  # left out where all factors of a warp are 1
     if "ex2" in text and given:
         return elementwise(np.exp2)(given[0])
     if not met and given and "mov" not in text and text.strip():

@@ -29,6 +29,7 @@ from stretto.program.expressions import (
     Permuted,
     Range,
     Reshaped,
+    RowScaled,
     Spread,
     Trips,
     Zeros,
@@ -92,6 +93,10 @@ class Values:
         """The same numbers."""
         return self.of(value.value)
 
+    def row_scaled(self, value: RowScaled) -> Any:
+        """A product of floats."""
+        return np.asarray(self.of(value.value)) * np.asarray(self.of(value.factor))
+
     def reshaped(self, value: Reshaped) -> Any:
         """In another shape."""
         return _moved(self.of(value.value), lambda a: a.reshape(value.shape))
@@ -143,7 +148,7 @@ class Values:
     def trips(self, value: Trips) -> int:
         """How often a loop goes round."""
         lower, upper, step = (int(self.of(v)) for v in (value.lower, value.upper, value.step))
-        return max(0, -((lower - upper) // step))
+        return max(0, -((lower - upper) // step) - value.fewer)
 
     def arithmetic(self, value: Arithmetic) -> Any:
         """Of the pipeline itself."""
@@ -190,6 +195,7 @@ WAYS: dict[type[Any], Callable[[Values, Any], Any]] = {
     Assembly: Values.assembly,
     Histogram: Values.histogram,
     Held: Values.converted,
+    RowScaled: Values.row_scaled,
     Reshaped: Values.reshaped,
     Permuted: Values.permuted,
     Expanded: Values.expanded,

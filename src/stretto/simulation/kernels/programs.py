@@ -152,8 +152,7 @@ class _Block:
     def run(self, at: tuple[int, int, int]) -> None:
         """All agents."""
         program = self.program
-        barriers = {one.name: one for one in program.memory if isinstance(one, Barriers)}
-        orders = Orders(barriers, f"block {', '.join(map(str, at))}")
+        orders = Orders(program.barriers, f"block {', '.join(map(str, at))}")
         depths = {one.name: one.depth for one in program.memory}
         sums = frozenset(one.name for one in program.memory if isinstance(one, TensorMemory))
         names: dict[int, frozenset[str]] = {}
