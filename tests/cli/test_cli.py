@@ -329,7 +329,7 @@ def test_machines_text_shows_everything_the_file_states(
         for figure in document[section]:
             told = f"{figure['name']} {figure['values'][0]:,} "
             assert any(line.startswith(told) for line in lines), figure
-    assert "tcgen05 async.tcgen05_mma tmem tmem or smem smem -" in lines
+    assert "tcgen05 async.tcgen05_mma any tmem tmem or smem smem -" in lines
     assert any("tma_load:" in line and "tag 0x1C, 0x1D" in line for line in lines)
 
 
@@ -340,7 +340,10 @@ def test_machines_tell_who_issues_what(capsys: pytest.CaptureFixture[str]) -> No
         ("compute", ["mma", "simt"], 2),
     ]
     lines = [" ".join(line.split()) for line in Run(capsys, "machines", "h200").out.split("\n")]
-    assert "wgmma async.wgmma register smem or register smem async.wgmma_wait, in its step" in lines
+    assert (
+        "wgmma async.wgmma 64 × n register smem or register smem async.wgmma_wait, in its step"
+        in lines
+    )
     assert "wgmma holds left factors that no step changes, up to 160 registers" in lines
     assert "compute mma, simt 4 240 2" in lines
 

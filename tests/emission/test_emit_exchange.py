@@ -19,12 +19,13 @@ from stretto.program.builder.exchange import Exchange, exchanged, holders
 from stretto.program.builder.layouts import Layouts
 from stretto.program.builder.operands import Operand, in_layout
 from stretto.program.expressions import Converted, Expanded, Name
-from stretto.program.layouts import Factor, Layout, Product, Rows, Slice
+from stretto.program.layouts import Factor, Layout, Product, Rows, Slice, WarpProduct
 
 ROOM = 232_448
 F32, F16, F8 = Scalar("f32"), Scalar("f16"), Scalar("f8E4M3FN")
 MMA_64, MMA_128 = Product(64, 4, 16), Product(128, 4, 16)
 ROWS = Rows((64, 128), 4, 4)
+WARPS_1X4, WARPS_2X2, WARPS_4X1 = (WarpProduct(apart) for apart in ((1, 4), (2, 2), (4, 1)))
 
 
 def bytes_of(source: Layout, target: Layout, tile: Tile) -> int:
@@ -40,9 +41,31 @@ def test_every_element_is_held_by_somebody_and_by_each_of_them_once(layout: Layo
     assert sorted(bits) == list(range(13))
 
 
+@pytest.mark.parametrize("warps", [(1, 4), (2, 2), (4, 1), (8, 1), (1, 1)])
+@pytest.mark.parametrize("width", [1, 2, 4])
+def test_of_a_product_of_warps_every_element_is_held(warps: tuple[int, int], width: int) -> None:
+    """A warp has all of K of its rows or columns; those beside it have the same."""
+    made, (rows, columns) = WarpProduct(warps), warps
+    for layout, same in ((made, 1), (Factor(made, width), columns), (Factor(made, width, 1), rows)):
+        found = holders(layout, (128, 128))
+        bits = [bit for bit in (*found.registers, *found.lanes, *found.warps) if bit is not None]
+        assert sorted(bits) == list(range(14))
+        assert 2 ** found.warps.count(None) == same
+        assert None not in found.lanes
+    batch = holders(WarpProduct((2, *warps)), (4, 32, 32))
+    held = [bit for bit in (*batch.registers, *batch.lanes, *batch.warps) if bit is not None]
+    assert sorted(held) == list(range(12))
+
+
 @pytest.mark.parametrize(
     ("source", "target", "tile", "bytes"),
     [
+        # Warps beside each other have the same rows of a left factor, but not of the sum.
+        (Rows((16, 64), 4, 8), Factor(WARPS_1X4, 2), Tile((16, 64), F16), 2048),
+        (WARPS_1X4, Factor(WARPS_1X4, 2), Tile((16, 64), F16), 2048),
+        (WARPS_1X4, Factor(WARPS_1X4, 1), Tile((16, 32), F32), 2048),
+        (WARPS_4X1, Factor(WARPS_4X1, 2), Tile((64, 64), F16), 0),
+        (Rows((32, 64), 4, 4), WARPS_2X2, Tile((32, 64), F32), 8192),
         # Other warps hold the rows.
         (MMA_128, ROWS, Tile((64, 128), F32), 64 * 128 * 4),
         (ROWS, MMA_128, Tile((64, 128), F16), 64 * 128 * 2),

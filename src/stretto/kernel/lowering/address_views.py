@@ -25,6 +25,7 @@ from stretto.kernel.lowering.unused import without_unused
 from stretto.kernel.lowering.uses import Uses
 from stretto.kernel.lowering.views import ALIGNED, ANY, MOST_DIMENSIONS
 from stretto.kernel.lowering.wrapped_rows import reach_no_store
+from stretto.kernel.lowering.written import SELECT
 from stretto.kernel.polynomials import ONE, ZERO, Polynomial, named, number, polynomial
 from stretto.kernel.tree import Kernel, Location, Lowered, Operation, Region, Value
 from stretto.kernel.types import Pointer, Scalar, Tile, View
@@ -511,7 +512,7 @@ class _Writer:
             assert isinstance(element, Scalar)
             none = 0.0 if element.is_float else 0
             zero = other[0] if other else self.out.constant(none, result.type)
-            choice = Operation("arith.select", (mask, copied, zero), (result,))
+            choice = Operation(SELECT, (mask, copied, zero), (result,))
             self.out.append(replace(choice, location=load.location))
 
     def _number(self, of: Polynomial) -> Value:
