@@ -8,13 +8,17 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
+from test_program_clocks import changed
 
 import kernel_cases
+import stretto
 from stretto.api.emitting import emit
 from stretto.api.kernels import kernels_of
 from stretto.compile import loop_schedules
 from stretto.compile.candidates import STAGES
 from stretto.compile.emitted import EmittedKernel
+from stretto.ir.diagnostics import MlirError
+from stretto.ir.kernels.running import runnable_text
 from stretto.kernel import Kernel
 from stretto.kernel.configuration import Configuration
 from stretto.kernel.hidden_steps import HIDDEN
@@ -25,7 +29,6 @@ from stretto.program.instructions import Arrive, For, Wait
 from stretto.program.walk import walk
 from stretto.simulation.kernels import run_kernel
 from stretto.simulation.kernels.programs import run_program_of_kernel
-from test_program_clocks import changed
 
 TTIR = Path(__file__).parents[1] / "ttir"
 NARROW = TTIR.parents[1] / "examples" / "triton" / "attention_forward_d64_causal.ttir"
@@ -133,6 +136,19 @@ def test_nothing_else_changes() -> None:
     found = run_program_of_kernel(program, case.inputs, case.grid)
     for array, wanted in plain.arrays.items():
         assert np.array_equal(found.arrays[array], wanted, equal_nan=True), array
+
+
+def test_they_stand_in_mlir() -> None:
+    """And come back; what is no number of steps is refused."""
+    text, _ = stretto.import_kernel(NARROW, "h200", consumers=2)
+    assert text.count("stretto.hidden = array<i32: 1, 0>") == 1
+    (again,) = runnable_text("again.mlir", text, load_machine("h200"))
+    said = [loop.operation.attributes.get(HIDDEN) for loop in again.loops]
+    assert said == [None, (1, 0)]
+    for wrong in ("array<i32: -1, 0>", "2 : i64"):
+        broken = text.replace("array<i32: 1, 0>", wrong)
+        with pytest.raises(MlirError, match="expected an array of whole numbers of at least 0"):
+            runnable_text("again.mlir", broken, load_machine("h200"))
 
 
 def test_a_launch_is_asked_for_a_positive_factor() -> None:

@@ -9,6 +9,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
+from test_program_clocks import changed, unfound
 
 import kernel_cases
 from gluon_cases import launched, near
@@ -17,14 +18,13 @@ from stretto.compile import loop_schedules
 from stretto.compile.candidates import STAGES
 from stretto.compile.emitted import EmittedKernel
 from stretto.emission.gluon.source import source
-from stretto.program import KernelProgram
-from stretto.program.alternation import alternating
+from stretto.program import KernelProgram, alternation
+from stretto.program.alternation import LONG, alternating
 from stretto.program.clocks import FaultError, check_program
 from stretto.program.instructions import NamedArrive, NamedSync, Pipelined, Product, Settle, Step
 from stretto.program.walk import walk
 from stretto.simulation.kernels import run_kernel
 from stretto.simulation.kernels.programs import run_program_of_kernel
-from test_program_clocks import changed, unfound
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "triton"
 WIDE = Path(__file__).parents[1] / "ttir" / "wide" / "attention_forward_d64_256.ttir"
@@ -34,7 +34,8 @@ KERNELS = ("attention_forward_d64", "attention_forward_d64_causal")
 @cache
 def emitted(name: str) -> EmittedKernel:
     few = patch.dict(STAGES, {"specialized": STAGES["specialized"][:1]})
-    with few, patch.object(loop_schedules, "SOLVED_WORK", 0):
+    any_step = patch.object(alternation, "LONG", 1)
+    with few, patch.object(loop_schedules, "SOLVED_WORK", 0), any_step:
         return emit(EXAMPLES / f"{name}.ttir", "h200", consumers=2)
 
 
@@ -88,6 +89,13 @@ def test_what_it_works_out_is_what_it_was(name: str) -> None:
     near(launched(source(whole), case.inputs, case.grid), case.expected, case.tolerance)
 
 
+def test_a_step_that_is_too_short_has_no_turns() -> None:
+    whole = in_turns(KERNELS[0])
+    bare = replace(whole, named=())
+    assert not alternating(bare, [LONG - 1]).named
+    assert alternating(bare, [LONG]).named
+
+
 def test_consumers_that_leave_steps_out_go_by_themselves() -> None:
     """The loop with the mask has no turns, the one before it has."""
     for agent in in_turns(KERNELS[1]).agents[:2]:
@@ -104,7 +112,7 @@ def test_barriers_of_the_hardware_have_numbers_that_nobody_else_has() -> None:
     assert min(numbers) > 1 + len(whole.agents)
     assert all(one.threads == 256 for one in whole.named)
     many = replace(whole, named=(), agents=whole.agents * 5)
-    assert not alternating(many).named
+    assert not alternating(many, [LONG]).named
 
 
 @pytest.mark.parametrize("name", ["matmul_descriptors", "matmul_persistent"])

@@ -1,7 +1,7 @@
 """Programs of whole kernels as MLIR: written, read back, edited by hand.
 
 That each shipped kernel prints the same bytes once its program was written and read is tested with
-the golden sources (`tests/test_emit_golden.py`, `tests/gpu/compile.py --golden`).
+the golden sources (`tests/emission/test_emit_golden.py`, `tests/gpu/compile.py --golden`).
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ def inputs(name: str, rows: int = 70, depth: int = 160) -> dict[str, Any]:
     if name == "bounded":
         listed = np.array([11, rows - 20], np.int32)
         a[11 + rows - 20 :] = np.nan
-    elif name in ("filled", "ones", "volatile"):
+    elif name in ("filled", "volatile"):
         listed[0] = 0
         a[rows:] = np.nan
     elif name not in ("gathered", "columns", "pages"):

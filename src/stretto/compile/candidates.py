@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from math import inf
 from os import PathLike
 
 from stretto.compile import loop_schedules
@@ -41,9 +42,10 @@ DRAINED = (1, 2, 4, 8)
 """Iterations of a loop that may run together where threads load, each to its end before others."""
 COPIED_STAGES = 4
 """The same, where threads copy tiles into rings, beside those of the mode."""
-LOADED = 1.5
+LOADED = 2
 """What a loop takes whose threads load tiles into registers, against its II: what goes from step to
-step in registers is waited for there. On an H200 copies were 1.1 to 1.75 times as fast."""
+step in registers is waited for there. On an H200, with copies of the same II, kernels were up to
+1.75 times as fast."""
 SOLVED_STAGES = 3
 """Stages of a schedule that the solver is asked for: copies, and two iterations that meet."""
 
@@ -268,9 +270,11 @@ class Emitter:
             return []
         consumers, depth, stages = self._wanted
         other = self._another(self.mode, copies=False)
+        best = min((one.length for one in made), default=inf)
         with suppress(StrettoError):
-            if not made or LOADED * other._least < min(one.length for one in made):
-                return other.candidates(consumers, depth, None, stages)
+            if LOADED * other._least < best:
+                found = other.candidates(consumers, depth, None, stages)
+                return [one for one in found if LOADED * one.length < best]
         return []
 
     def otherwise(self) -> list[EmittedKernel]:

@@ -12,7 +12,7 @@ II is left undecided, the climb goes on, and the gap is part of the answer.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 
 from stretto.deadline import OverdueError
@@ -34,6 +34,12 @@ NEAR = 1000
 """`shorten` ends where what was found is within one part in so many of what was not."""
 UNDECIDED = 4
 """IIs that it may leave undecided."""
+SMALL = 64
+"""Operations up to which a smaller II is looked for before each is asked about."""
+TRIED = 0.5
+"""Units of work for each of these."""
+ALONE = 16
+"""IIs that are so few that most of the work is kept to ask about each, by all rules."""
 FEW = 24
 """Reasons that are few enough to make a model that is quicker than the whole."""
 RUN = 0.75
@@ -158,6 +164,7 @@ class _Search:
         end = last + 1 if self.best is None else min(last + 1, self.best.ii)
         with suppress(OverdueError):  # while a model was made
             self._raise(end)
+            end = self._shortened(end)
         for ii in range(self.lower, end):
             try:
                 over = self.clock.over
@@ -172,6 +179,19 @@ class _Search:
                 )
                 self.undecided = True
                 return
+
+    def _shortened(self, end: int) -> int:
+        """The best II, after a look for a smaller one: what is found need not be refuted."""
+        known = self.best is None or self.likely is not None
+        if known or self.lower >= end or self.case.size > SMALL:
+            return end
+        assert self.best is not None
+        each = replace(self.clock.limits, work=min(TRIED, self.clock.left / (4 * UNDECIDED)))
+        found = shorten(self.case, self.lower, end, each)
+        self.clock.work += UNDECIDED * each.work
+        if found is not None:
+            self.best = self.case.solution(found)
+        return min(end, self.best.ii)
 
     def _raise(self, end: int) -> None:
         """Refute whole runs of IIs, ever longer ones, by what recurrences and slots forbid."""
@@ -207,7 +227,7 @@ class _Search:
             return low
         if low == last:  # its own model says more
             return low
-        spare = self.clock.part(RUN)
+        spare = self.clock.part(RUN if last - low >= ALONE else SHARE)
         first, end = low, low - 1
         while end < first <= last and not spare.over:  # all so far is refuted
             end = min(last, first + first // PART)
@@ -261,7 +281,8 @@ class _Search:
         After some refutations in a row it pays to know their reasons: a few of them make a model
         that is solved at once, and what a part of the rules forbids, all of them forbid.
         """
-        if self.reasons is None and self.streak >= STREAK:
+        left = ALONE if self.best is None else self.best.ii - ii
+        if self.reasons is None and self.streak >= STREAK and left >= ALONE:
             spare = self.clock.part(SHARE)
             found = find_conflict(self.case, ii, spare).reasons
             self.reasons = found if len(found) <= FEW else ()

@@ -9,9 +9,9 @@ the first product of an iteration; so all have as many turns as the loop has ite
 way each goes through it.
 
 Turns are taken where all products of a step are issued together: the next scores, and the sum that
-the last ones are for. Where a step has others that wait for these, or where some consumers leave
-out steps that a mask hides, each goes by itself. On an H200 turns made attention forward faster by
-1 to 5 % (docs/attention.md).
+the last ones are for. Where a step has others that wait for these, where some consumers leave out
+steps that a mask hides, or where steps are too short for what a turn takes, each goes by itself. On
+an H200 turns made attention forward faster by 1 to 5 % (docs/attention.md).
 
     bar.sync   N, 256    the one whose turn it is: waits for the one before       barrier N: its own
     bar.arrive N, 256    the one before: hands on, and goes on
@@ -44,15 +44,18 @@ LAST = 15
 """The highest number of a named barrier."""
 OWN = 2
 """Numbers that Triton uses beside one an agent."""
+LONG = 1_400
+"""Cycles of an iteration from which on turns pay: on an H200 they cost 1.5 % at 917, make no
+difference at 1,224, and gain 1 to 8 % from 1,880 on (docs/attention.md)."""
 _WARP = 32
 
 
-def alternating(program: KernelProgram) -> KernelProgram:
+def alternating(program: KernelProgram, lengths: Sequence[int]) -> KernelProgram:
     """The program with its consumers' products in turns; itself where it has nothing to order, or
-    where the kernel states an order between agents."""
+    where the kernel states an order between agents. `lengths` are the IIs of its loops."""
     if program.turns:
         return program
-    turned = _in_turns(program)
+    turned = frozenset(n for n in _in_turns(program) if lengths[n] >= LONG)
     consumers = [agent for agent in program.agents if _takes_turns(agent, turned)]
     if len(consumers) < 2:
         return program

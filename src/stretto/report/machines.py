@@ -150,13 +150,11 @@ def machine_to_text(machine: Machine) -> list[str]:
 
 def _products(machine: Machine) -> list[str]:
     """What front ends lower products of tiles to."""
-    rows = [
-        ("name", "opcode", "rows", "sums in", "left factor in", "right factor in", "waited for by")
-    ]
+    rows = [("name", "opcode", "rows", "sums in", "left in", "right in", "waited for by")]
     for product in machine.products:
         factors = (" or ".join(product.a), " or ".join(product.b))
         wait = (product.wait or "-") + (", in its step" if product.in_step else "")
-        many = f"{product.rows} or a multiple" if product.rows > 1 else "any"
+        many = f"{product.rows} × n" if product.rows > 1 else "any"
         rows.append((product.name, product.opcode, many, product.accumulator, *factors, wait))
     held = [
         f"  {product.name} holds left factors that no step changes, up to {product.held} registers"

@@ -30,7 +30,7 @@ def brought(
     depth = tl.arange(0, BK)
     total = tl.zeros((BM, BN), dtype=tl.float32)
     here = rows
-    if KIND == "gathered" or KIND == "columns":  # noqa: PLR1714
+    if KIND == "gathered" or KIND == "columns" or KIND == "ones":  # noqa: PLR1714
         here = tl.load(list_ptr + rows, mask=rows < M, other=0)
     elif KIND == "pages":
         page = tl.load(list_ptr + rows // 16, mask=rows < M, other=0)
@@ -56,9 +56,7 @@ def brought(
             at = a_ptr + (page + rows)[:, None] * stride_a + k[None, :]
             a = tl.load(at, mask=inside, other=0.0, volatile=True)
         elif KIND == "ones":
-            page = tl.load(list_ptr)
-            at = a_ptr + (page + rows)[:, None] * stride_a + k[None, :]
-            a = tl.load(at, mask=inside, other=1.0)
+            a = tl.load(a_at, mask=inside, other=1.0)
         else:
             a = tl.load(a_at, mask=inside, other=0.0)
         if KIND == "filled":

@@ -19,7 +19,15 @@ from typing import Any, Literal, cast, get_args, get_origin, get_type_hints
 
 from stretto.kernel import Kernel, Operation
 from stretto.program.expressions import Barrier, Expression, Slot
-from stretto.program.instructions import Arrive, Commit, Expect, Instruction, Wait
+from stretto.program.instructions import (
+    Arrive,
+    Commit,
+    Expect,
+    Instruction,
+    NamedArrive,
+    NamedSync,
+    Wait,
+)
 from stretto.program.kernel_program import (
     AgentProgram,
     Argument,
@@ -48,8 +56,8 @@ PIPES: Mapping[tuple[type, str], tuple[str, str]] = {
     (Commit, "free"): ("consumer_release", "products"),
     (Arrive, "turn"): ("arrive", "mbarrier"),
     (Commit, "turn"): ("arrive", "products"),
-    (Wait, "named"): ("await", "named barrier"),
-    (Arrive, "named"): ("arrive", "named barrier"),
+    (NamedSync, "named"): ("await", "named barrier"),
+    (NamedArrive, "named"): ("arrive", "named barrier"),
     (Barriers, "turn"): ("create_mutex", "mbarrier"),
 }
 """What pipes and mutexes call a wait or an arrival, and by what it comes about: of a class and the

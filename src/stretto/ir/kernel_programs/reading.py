@@ -26,7 +26,7 @@ from stretto.ir.parsing import Parsed, parse_module
 from stretto.kernel import Kernel, Operation, Value
 from stretto.program import KernelProgram
 from stretto.program.expressions import Barrier, Slot
-from stretto.program.instructions import CopyIn, CopyOut
+from stretto.program.instructions import CopyIn, CopyOut, NamedArrive, NamedSync
 
 _CALLED = "op_name__"
 """Where xDSL keeps the name of an operation that no dialect has."""
@@ -141,6 +141,8 @@ class _Reader:
                 self._named.append((op, made.memory))
             case Barrier():
                 self._named.append((op, made.name))
+            case NamedSync() | NamedArrive():
+                self._named.append((op, made.barrier))
             case CopyIn() | CopyOut():
                 self._named.append((op, made.descriptor))
             case _:

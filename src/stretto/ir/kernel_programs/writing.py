@@ -17,7 +17,7 @@ from stretto.ir.kernels.writing import kernel_module
 from stretto.ir.printing import ModulePrinter
 from stretto.kernel import Operation
 from stretto.program import KernelProgram
-from stretto.program.instructions import Arrive, Commit, Expect, Wait
+from stretto.program.instructions import Arrive, Commit, Expect, NamedArrive, NamedSync, Wait
 from stretto.program.kernel_program import Barriers
 
 SIZES = "operandSegmentSizes"
@@ -82,6 +82,8 @@ class _Writer:
         match one:
             case Wait() | Arrive() | Expect() | Commit():
                 return self._roles[one.barrier.name]
+            case NamedSync() | NamedArrive():
+                return "named"
             case Barriers():
                 return one.role
             case _:

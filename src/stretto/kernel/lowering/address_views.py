@@ -13,17 +13,19 @@ Only tiles that feed products are worth it: what threads load for themselves the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from stretto.kernel.addresses import HOST, Address, Addresses, Bound, Mask
 from stretto.kernel.axes import analyse
 from stretto.kernel.building import Builder
 from stretto.kernel.lowering.conflicts import ACQUIRING, written
+from stretto.kernel.lowering.loads import Loads
 from stretto.kernel.lowering.unused import without_unused
 from stretto.kernel.lowering.uses import Uses
 from stretto.kernel.lowering.views import ALIGNED, ANY, MOST_DIMENSIONS
 from stretto.kernel.lowering.wrapped_rows import reach_no_store
+from stretto.kernel.lowering.written import SELECT
 from stretto.kernel.polynomials import ONE, ZERO, Polynomial, named, number, polynomial
 from stretto.kernel.tree import Kernel, Location, Lowered, Operation, Region, Value
 from stretto.kernel.types import Pointer, Scalar, Tile, View
@@ -97,6 +99,8 @@ class _Tile:
     """Which dimension of the tile each of the last of the view is."""
     natural: frozenset[Value]
     """Parameters that are not negative."""
+    chosen: bool = False
+    """Whether the mask lets through a part of what is copied."""
 
 
 @dataclass
@@ -107,6 +111,9 @@ class _Reader:
     def __post_init__(self) -> None:
         self._written = set(written(self.kernel))
         self._uses = Uses(self.kernel)
+        self._loads = Loads(
+            self.kernel, self._uses, self.addresses.axes, copies=True, beside_products=True
+        )
         self._acquired = _after_acquiring(self.kernel)
         self._branched = _in_branches(self.kernel)
 
@@ -127,26 +134,39 @@ class _Reader:
         if address.array.name in self._written:
             raise _NoViewError(f"the kernel also writes `{address.array.name}`")
         mask = self.addresses.mask(load.operands[1]) if len(load.operands) > 1 else Mask()
-        if mask.rest:
-            raise _NoViewError("its mask is more than bounds of its indices")
-        if len(load.operands) > 2 and not self._zero(load.operands[2]):
-            raise _NoViewError("where its mask is off it reads something else than zero")
         self._require_rows(load, address)
-        tile = _Shaper(
-            self.addresses, address, mask.bounds, type, self._uses.summed(load.result)
-        ).tile()
+        shaper = _Shaper(self.addresses, address, mask.bounds, type, self._summed(load))
+        try:
+            if mask.rest:
+                raise _NoViewError("its mask is more than bounds of its indices")
+            tile = shaper.tile()
+            if self._loads.fills(load):
+                raise _NoViewError("where its mask is off it reads something else than zero")
+        except _NoViewError:
+            tile = self._chosen(load, shaper)
+            if tile is None:
+                raise
         if load in self._branched and number(ANY) in tile.sizes:
             raise _NoViewError("it stands in a branch, and an index of it has no bound")
         return tile
 
-    def _zero(self, value: Value) -> bool:
-        made = self.addresses.maker.get(value)
-        if made is None:
-            return False
-        if made.name in ("tile.splat", "tile.broadcast"):
-            return self._zero(made.operands[0])
-        held = made.attributes.get("value", "")
-        return made.name == "arith.constant" and isinstance(held, int | float) and held == 0
+    def _summed(self, load: Operation) -> int | None:
+        return self._uses.summed(load.result)
+
+    def _chosen(self, load: Operation, exact: _Shaper) -> _Tile | None:
+        """A tile that stays inside of the array, of which the mask lets through a part; None where
+        there is none, or threads copy just that part."""
+        if len(load.operands) < 2 or exact.address.at.wrapped:
+            return None
+        if not self._loads.beside(load) or self._loads.how(load, in_loop=True).copied:
+            return None
+        bounds = tuple(exact.from_host(range(len(exact.type.shape))))
+        try:
+            tile = replace(exact, bounds=bounds, coordinates={}, sizes={}).tile()
+        except _NoViewError:
+            return None
+        bounded = number(ANY) not in tile.sizes[-len(tile.order) :]
+        return replace(tile, chosen=True) if bounded else None
 
     def _require_rows(self, load: Operation, address: Address) -> None:
         for dimension, wrapped in address.at.wrapped:
@@ -227,6 +247,16 @@ class _Shaper:
             order,
             self._natural(coordinates),
         )
+
+    def from_host(self, dimensions: Iterable[int]) -> Iterator[Bound]:
+        """Of the bounds above, one for each dimension whose size a host knows."""
+        for dimension in dimensions:
+            for bound in self.bounds:
+                if bound.dimension == dimension and bound.upper:
+                    size, _ = self._divided(bound.end, self.address.at.steps[dimension])
+                    if self.addresses.from_host(size):
+                        yield bound
+                        break
 
     def _strides(self, kept: Sequence[int]) -> None:
         steps = self.address.at.steps
@@ -468,14 +498,22 @@ class _Writer:
             steps.append(("tile.transpose", turned, {"order": order}))
         if tuple(shape[d] for d in ordered) != shape:
             steps.append(("tile.reshape", shape, {}))
-        made = last if steps else result
+        copied = Value(result.type, result.name) if tile.chosen else result
+        made = last if steps else copied
         self.out.append(replace(load, name="tile.view_load", operands=(view, *at), results=(made,)))
         for number_, (kind, into, said) in enumerate(steps):
             end = number_ == len(steps) - 1
-            value = result if end else Value(Tile(into, element), result.name)
+            value = copied if end else Value(Tile(into, element), result.name)
             step = Operation(kind, (made,), (value,), said, location=load.location)
             self.out.append(step)
             made = value
+        if tile.chosen:
+            _, mask, *other = load.operands
+            assert isinstance(element, Scalar)
+            none = 0.0 if element.is_float else 0
+            zero = other[0] if other else self.out.constant(none, result.type)
+            choice = Operation(SELECT, (mask, copied, zero), (result,))
+            self.out.append(replace(choice, location=load.location))
 
     def _number(self, of: Polynomial) -> Value:
         """A number of the block or the step, of values that are there."""

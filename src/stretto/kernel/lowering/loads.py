@@ -133,6 +133,10 @@ class Loads:
             return Copying(False, "where its mask is off it reads something else than zero")
         return Copying(True)
 
+    def beside(self, operation: Operation) -> bool:
+        """Whether it stands beside products, in an innermost loop."""
+        return operation in self._loops
+
     def fills(self, operation: Operation) -> bool:
         """Whether it says what stands where its mask is off, and that is not zero."""
         return len(operation.operands) > 2 and not self._zero(operation.operands[2])

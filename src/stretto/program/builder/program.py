@@ -70,7 +70,8 @@ def build_program(
     if budget is not None and budget.bytes is not None and builder.plan.bytes > budget.bytes:
         scratch = builder.plan.scratch
         raise SharedMemoryError(builder.plan.bytes, scratch, budget.bytes, machine.name)
-    program = alternating(with_rescaling(builder.program()))
+    lengths = [loop.program.ii for loop in builder.plan.loops.values()]
+    program = alternating(with_rescaling(builder.program()), lengths)
     check_program(program)
     return program
 
