@@ -13,7 +13,7 @@ export STRETTO_REFUSED := error
 unexport PYTHONDONTWRITEBYTECODE
 COMPILED := $(addprefix src/stretto/generate/kernel/,compiled.pyx moving.py moving.pxd)
 
-.PHONY: record-values setup environments chromium demo test test-deep test-oracle test-cutile test-gpu test-dask test-browser test-ecosystem ecosystem viewer pictures test-on-gpu lint format examples docs bench bench-quality bench-exact bench-speed bench-gpu bench-batch performance wheels clean
+.PHONY: record-values setup environments chromium demo test test-deep test-oracle test-cutile test-gpu test-tritons test-dask test-browser test-ecosystem ecosystem viewer pictures test-on-gpu lint format examples docs bench bench-quality bench-exact bench-speed bench-gpu bench-batch performance wheels clean
 
 setup: $(READY)
 
@@ -84,7 +84,16 @@ test-gpu: setup $(GPU)/.ready
 	TRITON_CACHE_DIR=$(GPU)/cache $(BIN)/python tests/gpu/sweeping.py $(GPU)/bin/python
 	TRITON_CACHE_DIR=$(GPU)/cache $(BIN)/python tests/gpu/predicting.py $(GPU)/bin/python
 	PYTHONPATH=$$(echo $(abspath $(GPU))/lib/python3.*/site-packages) $(BIN)/python -m pytest -k "$(LAUNCHES)" tests/launching/test_pipeline_triton.py
-	PYTHONPATH=$$(echo $(abspath $(GPU))/lib/python3.*/site-packages) $(BIN)/python -m pytest -k "warps_and_stages or restores" tests/launching/test_autotuner.py
+	PYTHONPATH=$$(echo $(abspath $(GPU))/lib/python3.*/site-packages) $(BIN)/python -m pytest -k "warps_and_stages or hooks" tests/launching/test_autotuner.py
+
+# The same launches with newer versions of Triton, each installed by itself; no GPU is needed.
+TRITONS ?= 3.7.1 3.8.0 3.9.0
+test-tritons: setup
+	for version in $(TRITONS); do \
+	  test -d build/triton-$$version || $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target build/triton-$$version triton==$$version || exit 1; \
+	  PYTHONPATH=build/triton-$$version TRITON_CACHE_DIR=build/triton-$$version/cache $(BIN)/python -m pytest \
+	    -k "$(LAUNCHES) or warps_and_stages or hooks or slower" tests/launching/test_pipeline_triton.py tests/launching/test_autotuner.py || exit 1; \
+	done
 
 $(GPU)/.ready: tests/gpu/requirements.txt
 	$(PYTHON) -m venv $(GPU)

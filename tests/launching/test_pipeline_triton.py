@@ -46,6 +46,8 @@ def gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeGpu]:
     monkeypatch.setenv("TRITON_DEFAULT_FP_FUSION", "1")  # 3.9 warns where nothing is said
     monkeypatch.setattr("stretto.launching.device._TARGETS", {})
     monkeypatch.setattr("stretto.triton.dispatch.device_events", lambda: None)
+    # Since 3.8 a kernel asks for a driver once more as it goes, which may be after all tests.
+    triton.runtime.driver._default = triton.runtime.driver._default or FakeGpu()
     monkeypatch.setattr(triton.runtime.driver, "_active", found)
     monkeypatch.setattr(sys, "path", [str(EXAMPLES), *sys.path])
     yield found
