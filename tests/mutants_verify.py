@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, cast
 
+from test_verify_mutations import BROKEN, LEGAL
+
 import stretto
 from absolute import disagreements
 from mutation import (
@@ -35,7 +37,6 @@ from stretto.machine import Machine
 from stretto.solution import Schedule, ScheduleAnalysis
 from stretto.solution.views import analyse
 from stretto.verification import Violation, verify
-from test_verify_mutations import BROKEN, LEGAL
 
 FAR = 14
 """Cycles an operation is moved, each way."""
