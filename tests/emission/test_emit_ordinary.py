@@ -425,3 +425,11 @@ def test_products_of_two_branches_begin_with_zeros_of_their_own(first: int):
         wanted = wanted @ x.astype(np.float32)
     result = run(source("branched"), {"x_ptr": x, "y_ptr": y, "n": 3, "first": first})
     assert np.abs(result["y_ptr"] - wanted).max() < 0.05 * np.abs(wanted).max()
+
+
+def test_what_no_registers_hold_is_refused_before_any_search(tmp_path: Path):
+    text = (ORDINARY / "in_place.ttir").read_text("utf-8").replace("256", "65536")
+    (tmp_path / "wide.ttir").write_text(text, "utf-8")
+    with pytest.raises(EmitError, match="takes 512 registers in each of 128 threads") as refused:
+        emit(tmp_path / "wide.ttir", "h200")
+    assert "a smaller block, or more num_warps" in refused.value.hint

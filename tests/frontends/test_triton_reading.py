@@ -226,3 +226,11 @@ def test_a_parameter_may_have_its_default(failing: FailingTriton) -> None:
     assert failing.asked is not None
     assert failing.asked.constexprs == {(2,): 8, (3,): 4}
     assert failing.asked.signature == {**POINTERS, "B": "constexpr", "C": "constexpr"}
+
+
+@pytest.mark.parametrize("what", ["wait", "launch_dependents"])
+def test_a_kernel_that_is_launched_beside_the_one_before_is_read_without_that(what: str) -> None:
+    asm = f'"griddepcontrol.{what}; // dummy $0"'
+    line = f'%x = tt.elementwise_inline_asm {asm} {{constraints = "=r", pure = false}} -> i32'
+    (kernel,) = read_ttir("k.ttir", _FRAME.format(line))
+    assert "tile.inline_asm" not in [op.name for op in kernel.walk()]
