@@ -50,7 +50,7 @@ class Checked:
         self.maker = {r: op["name"] for op in self.loop["ops"] for r in op.get("results", [])}
         self.depths = {row["name"]: row for row in entry["schedule"]["storages"]}
         self.storages = {row["name"]: row for row in self.loop.get("storages", [])}
-        self.groups: dict[str, int] = entry["resources"]["registers"]
+        self.groups: dict[str, int | None] = entry["resources"]["registers"]
         self.wrong: list[str] = []
 
     def done(self, name: str) -> int:

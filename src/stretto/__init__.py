@@ -19,6 +19,7 @@ TYPE_CHECKING = False  # typing takes a while to load, and a command starts here
 if TYPE_CHECKING:
     from typing import Any
 
+    from stretto.api.assigning import AssignResult, assign
     from stretto.api.bounding import BoundsResult, bounds
     from stretto.api.checking import VerifyResult, verify
     from stretto.api.comparing import compare
