@@ -28,6 +28,7 @@ from stretto.kernel.configuration import Configuration
 from stretto.kernel.tree import Lowered, kind_of
 from stretto.machine import load_machine
 from stretto.program import KernelProgram
+from stretto.program.builder import loop_copies
 from stretto.program.clocks import FaultError, check_program
 from stretto.program.instructions import (
     CommitGroup,
@@ -297,3 +298,14 @@ def test_shorter_rings_are_sound(depth: int) -> None:
     given = inputs("columns")
     found = run_program_of_kernel(made.emitted.program, given, (2,)).arrays["c_ptr"]
     assert np.array_equal(found, wanted("columns", given))
+
+
+def test_what_only_a_promise_says_of_addresses_is_loaded() -> None:
+    """Promises in the source are not printed, so Triton would see single elements."""
+    with (
+        patch.object(loop_copies, "copied_at_once", lambda _, copies: dict.fromkeys(copies, 1)),  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+        patch.object(Emitter, "_stages", (2,)),
+    ):
+        made = emit(COPIES / "gathered.ttir", "h200", mode="unspecialized")
+    assert "wait_group(" not in made.source
+    assert "gl.load(" in made.source

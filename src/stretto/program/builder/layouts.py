@@ -59,7 +59,7 @@ class Layouts:
         loads = [
             op for op in operations if kind_of(op) in (LOAD, COPY) and _is_tile(op.operands[0])
         ]
-        together = _together(kernel, [op for op in loads if kind_of(op) == COPY])
+        together = copied_at_once(kernel, [op for op in loads if kind_of(op) == COPY])
         for operation in loads:
             made = operation.operands[0].type
             assert isinstance(made, Tile)
@@ -219,7 +219,7 @@ class Layouts:
             self._put(larger, found.parent)
 
 
-def _together(kernel: Kernel, copies: Sequence[Operation]) -> dict[Operation, int]:
+def copied_at_once(kernel: Kernel, copies: Sequence[Operation]) -> dict[Operation, int]:
     """Elements that copies by threads bring at once at most: those in a row, aligned."""
     if not copies:
         return {}

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from stretto.kernel import Operation
+from stretto.kernel.lowering.loads import LEAST_COPY
 from stretto.kernel.lowering.written import COPY
 from stretto.kernel.tree import kind_of
+from stretto.kernel.types import Buffer
 from stretto.materialization.program import Issue
 from stretto.ops.opcodes import opcode
+from stretto.program.builder.layouts import copied_at_once
 from stretto.program.builder.loop_view import LoopView
 from stretto.program.builder.thread_copies import RingCopies, ThreadCopies
 from stretto.program.errors import EmitError
@@ -30,7 +36,18 @@ class LoopCopies(LoopView):
             rows = [opcode(kind_of(operations[j.op])) for j in readers]
             by_products = any(row.accumulator is not None for row in rows)
             found.append(RingCopies(ring, i, tuple(readers), by_products))
+        self._require_whole([operations[one.copies.op] for one in found])
         self._copies = ThreadCopies(found, operations, self._awaited)
+
+    def _require_whole(self, copies: Sequence[Operation]) -> None:
+        """That Triton sees what copies bring at once: promises in the source are not printed."""
+        for copy, elements in copied_at_once(self._a.plan.kernel, copies).items():
+            buffer = copy.operands[-1].type
+            assert isinstance(buffer, Buffer)
+            bytes = elements * buffer.element.bits // 8
+            if bytes < LEAST_COPY:
+                told = f"threads would copy {bytes} bytes at once; Triton takes {LEAST_COPY}"
+                raise EmitError(told, copy, "strides as tl.constexpr say more than tl.multiple_of")
 
     def _commit(self, i: Issue) -> None:
         """What a copy asked for is a group; nothing of other operations."""
