@@ -357,7 +357,6 @@ NAMING = {
         "arith.cmpi",
         "arith.extsi",
         "arith.muli",
-        "arith.select",
         "arith.trunci",
     },
     "kernel/lowering/views.py": {  # what a base is moved by
