@@ -62,7 +62,7 @@ def arithmetic():
 def configurations():
     """What is measured."""
     found = [{"kind": "info"}]
-    # Products: issue, latency and rate by shape and source of A, for one and two groups of warps.
+    # Products: issue, latency and rate by shape and source of A, for one and two warpgroups.
     for n in (32, 64, 128, 256):
         for k in (64, 128):
             for registers in (0, 1):

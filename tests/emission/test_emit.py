@@ -282,7 +282,7 @@ def test_more_consumers_than_the_machine_has_are_refused() -> None:
 
 def test_consumers_are_those_of_a_specialized_kernel() -> None:
     told = refused(GEMM, mode="unspecialized", consumers=2)
-    assert told == "2 consumers in mode unspecialized, in which one group of warps does everything"
+    assert told == "2 consumers in mode unspecialized, in which one warpgroup does everything"
 
 
 def test_a_machine_without_agents_is_refused() -> None:

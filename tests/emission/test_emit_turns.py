@@ -192,7 +192,7 @@ def test_without_a_bug_nothing_is_caught(tmp_path: Path) -> None:
 def test_a_holder_that_nobody_waits_for_is_refused_at_its_place(tmp_path: Path) -> None:
     file = ordered(tmp_path, GEMM, Order("total", "total_1", 0, 320))
     with pytest.raises(EmitError) as error:
-        emit(file, mode="specialized")  # unasked for, one group of warps would run it
+        emit(file, mode="specialized")  # unasked for, one warpgroup would run it
     assert re.match(
         r".*ordered\.mlir:\d+:\d+: error: `total` is ordered 320 cycles", str(error.value)
     )

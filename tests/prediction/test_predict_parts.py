@@ -76,7 +76,7 @@ def test_lanes_meet_for_each_two_rows_of_a_thread() -> None:
     tall = replace(SOFTMAX[0], rows=128.0, further=29.0)
     (one,) = stretches([tall], 5.0, 1)
     assert one == Work(128 + MEETING + 29, 128, 0, 2)
-    # Two groups of warps have half of the rows each, and so two a thread.
+    # Two warpgroups have half of the rows each, and so two a thread.
     (two,) = stretches([tall], 5.0, 2)
     assert two.cycles == max(64 + MEETING, 128)
 

@@ -113,7 +113,7 @@ def launches():
     ),
     _report(
         "tile-ai/tilelang#2613",
-        "two groups of warps share an operand, and the loop goes round without their meeting",
+        "two warpgroups share an operand, and the loop goes round without their meeting",
         """
 WAITED = gl.constexpr(1)
 

@@ -45,9 +45,9 @@ def emit(
     and the schedules that stand on its loops, if they are legal. A program that was written as MLIR
     (`to_mlir`) is checked by clocks, and printed as it stands.
 
-    `consumers` is how many groups of warps compute, each on its part of the rows; left out, as many
+    `consumers` is how many warpgroups compute, each on its part of the rows; left out, as many
     as the machine has and the kernel can be split between, whichever gives the smaller II.
-    A kernel without products runs in one group of warps that does everything, as does one for
+    A kernel without products runs in one warpgroup that does everything, as does one for
     which `mode` is ``unspecialized``. Rings have at most `depth` slots; left out, as many as shared
     memory has room for.
     `blocks` are those that a launch has (``given``, as it is left out), the same in an order in
@@ -55,7 +55,7 @@ def emit(
     several tiles (``persistent``). More consumers than are tried are had by asking, as many as the
     machine has registers for: each then overlaps its products.
     `agents` says of operations of loops, by name, which agent issues them: ``{"k": "compute"}`` has
-    the group of warps that computes issue a copy; the others stand where the machine says.
+    the warpgroup that computes issue a copy; the others stand where the machine says.
 
     Schedules of several stage counts are tried. Taken is the smallest II whose registers do not
     spill by our count. Where threads load and nothing is multiplied, the II tells little: taken is

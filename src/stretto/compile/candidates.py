@@ -200,7 +200,7 @@ class Emitter:
         stages: Sequence[int],
         why: StrettoError,
     ) -> list[EmittedKernel]:
-        """The kernel in one group of warps, where agents cannot have it; the StrettoError that
+        """The kernel in one warpgroup, where agents cannot have it; the StrettoError that
         says why not, where that cannot be either: that of the way which a hint names, if one."""
         if self._asked is not None or self.mode == "unspecialized" or consumers not in (None, 1):
             raise why
@@ -213,7 +213,7 @@ class Emitter:
             hint = why.hint if isinstance(why, EmitError | KernelError) else ""
             raise (error if ALONE in hint else why) from error
         self._ended = self._stopped or alone._stopped
-        note = f"in one group of warps, since agents cannot have it: {why}"
+        note = f"in one warpgroup, since agents cannot have it: {why}"
         return [replace(one, notes=(*one.notes, note)) for one in made]
 
     # Copies by threads ---------------------------------------------------------------------------
@@ -422,7 +422,7 @@ def _require(
         machine.replicas_of_products(consumers)
     if consumers not in (None, 1) and mode == "unspecialized":
         told = f"{consumers} consumers in mode {mode}"
-        raise StrettoError(f"{told}, in which one group of warps does everything")
+        raise StrettoError(f"{told}, in which one warpgroup does everything")
     if depth is not None and depth < 1:
         raise StrettoError(f"rings of {depth} slots; at least 1 is needed")
 

@@ -24,7 +24,7 @@ from stretto.solution import counted
 
 
 def multiplies(kernel: Kernel) -> bool:
-    """Whether a kernel of tiles has products, which groups of warps of their own compute."""
+    """Whether a kernel of tiles has products, which warpgroups of their own compute."""
     return any(op.name == "tile.dot" for op in kernel.walk())
 
 
@@ -46,7 +46,7 @@ class TileKernel:
 
     @property
     def has_products(self) -> bool:
-        """Whether there are products, which groups of warps of their own compute."""
+        """Whether there are products, which warpgroups of their own compute."""
         return multiplies(self.kernel)
 
     def counts(self, mode: EmitMode, consumers: int | None) -> tuple[int, ...]:
@@ -83,7 +83,7 @@ class LoweredKernel:
 
     @property
     def has_products(self) -> bool:
-        """Whether there are products, which groups of warps of their own compute."""
+        """Whether there are products, which warpgroups of their own compute."""
         return any(opcode(kind_of(op)).accumulator for op in self.kernel.kernel.walk())
 
     def counts(self, mode: EmitMode, consumers: int | None) -> tuple[int, ...]:

@@ -5,7 +5,7 @@
      ╰───────────── of the next iteration ◄─────────╯        iteration before still hold theirs
 
 Side by side they need registers for both, and compilers see arithmetic in pieces that they would
-have merged. So the loop says: what a group of warps computes in an iteration comes in the order of
+have merged. So the loop says: what a warpgroup computes in an iteration comes in the order of
 the text, sums that products add to last, and the next iteration's first product behind all of it.
 Products that add to such sums are issued before the next iteration's are waited for.
 

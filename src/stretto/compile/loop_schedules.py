@@ -64,7 +64,7 @@ class LoopSchedules:
         rooms, wiring = self._rooms, loop.wiring
         room = rooms.room(consumers, loop)
         if not self.counted or serial or rooms.mode == "unspecialized":
-            room = lifted(room)  # one group of warps has no agents
+            room = lifted(room)  # one warpgroup has no agents
         known = rooms.given.schedules.get(wiring.loop.name)
         if known is not None:
             stated = replace(room, agents=rooms.machine.agents)  # where it was found legal

@@ -39,7 +39,7 @@ def workers_of(
     if held and len(agents) > 1:
         least = min(shape_of(op.result.type)[-2] for op in held)
         told = f"{counted(len(agents), 'consumer')} would multiply {least} rows each"
-        raise EmitError(told, held[0], f"a group of warps multiplies {GROUP_ROWS}: {ONE_CONSUMER}")
+        raise EmitError(told, held[0], f"a warpgroup multiplies {GROUP_ROWS}: {ONE_CONSUMER}")
     groups = groups_of(min(rows, default=GROUP_ROWS), alone=len(agents) == 1)
     if sums and max(sums) > machine.known_limit("sum_columns"):
         groups = 2

@@ -23,7 +23,7 @@ from stretto.kernel.tree import Kernel, Operation, Region, Value
 from stretto.kernel.types import Scalar, Tile
 
 GROUP_ROWS = 64
-"""Rows of a product that a group of warps multiplies at once."""
+"""Rows of a product that a warpgroup multiplies at once."""
 TOGETHER = "together"
 """Of a number of tiles: how many neighbours make up one for a block."""
 _EFFECTS = ("tile.store", "tile.view_store")

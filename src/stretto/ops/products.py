@@ -3,7 +3,7 @@
     mma_sync   mma_v2({0}, {1}, {2}{precision})    tensor cores, a warp at a time
     dot_fma    gl.dot_fma({0}, {1}, {2})           multiplications and additions of 32 bits
 
-Products of groups of warps go on in their own time: they are instructions of a program. These are
+Products of warpgroups go on in their own time: they are instructions of a program. These are
 computed like any other operation of tiles, but for the layouts of their factors.
 """
 

@@ -26,7 +26,7 @@ COMPARING = frozenset(
 )  # fmt: skip
 """Last words of opcodes that compare or choose."""
 ROWS = 64
-"""Rows of a product that one group of warps takes at a time: two of each thread."""
+"""Rows of a product that one warpgroup takes at a time: two of each thread."""
 LANES = 4
 """Lanes among which a product spreads a row; what is one number a row, each of them has."""
 
@@ -107,7 +107,7 @@ def stretches(parts: Sequence[Part], lag: float, groups: float) -> list[Work]:
     """Operations that nothing separates: a stretch up to each meeting of lanes, and what follows.
 
     What takes the result of a reduction begins when all lanes have met; all else of a stretch is
-    mixed by the compiler. Several groups of warps, each with its part of the rows, drift apart, and
+    mixed by the compiler. Several warpgroups, each with its part of the rows, drift apart, and
     one fills the pipes while another waits.
     """
     if groups > 1:

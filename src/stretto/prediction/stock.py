@@ -1,6 +1,6 @@
 """What Triton makes of a kernel by itself, as far as a prediction asks: steps by its machine code.
 
-    one group of warps      wait │ copy for step + 2 │ products ─ arithmetic │ wait │ ...
+    one warpgroup           wait │ copy for step + 2 │ products ─ arithmetic │ wait │ ...
     step = the longest of   its code on one scheduler, warps of all blocks of an SM;
                             bytes at the memory's rate; a copy's latency over the stages ahead
 

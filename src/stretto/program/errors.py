@@ -10,9 +10,9 @@ from stretto.ops.reductions import GLUON
 from stretto.ops.rows import reason_of
 
 ALONE = "--mode unspecialized"
-"""What helps where agents cannot share the work: one group of warps that does everything."""
+"""What helps where agents cannot share the work: one warpgroup that does everything."""
 _INSTEAD = {
-    "barrier": f"in one group of warps it has: {ALONE}",
+    "barrier": f"in one warpgroup it has: {ALONE}",
 }
 TRITONS = "at a launch, Triton's own kernel runs it"
 """What becomes of a kernel that is not emitted."""

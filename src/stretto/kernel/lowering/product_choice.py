@@ -1,6 +1,6 @@
 """Which product of a machine a `tile.dot` becomes.
 
-    128x64xf16 x 64x64xf16    async.wgmma    a group of warps multiplies 64 rows
+    128x64xf16 x 64x64xf16    async.wgmma    a warpgroup multiplies 64 rows
     16x64xf16 x 64x32xf16     mma_sync       a warp multiplies 16
     16x16xf32 x 16x16xf32     dot_fma        all of their bits count: tensor cores drop some
 

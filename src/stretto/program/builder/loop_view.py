@@ -94,7 +94,7 @@ class LoopView:
         self._counter_name = self._counted()
         self._marked = False
         self._once = len(agent.plan.workers) == 1 and not agent.inside
-        """Whether it runs once, in one group of warps, whose own loads clocks would hold up."""
+        """Whether it runs once, in one warpgroup, whose own loads clocks would hold up."""
 
     def _counted(self) -> str:
         """The variable that counts steps: one of each type, which a branch must not change."""

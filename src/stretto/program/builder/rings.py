@@ -92,7 +92,7 @@ def rings_of(
         readers = {agent_of[op] for op in reading}
         if not by_tma and readers != {agent_of[writer.name]}:
             told = f"`{writer.name}` hands ring `{ring.name}` to another agent"
-            hint = f"{ALONE} has one group of warps do both"
+            hint = f"{ALONE} has one warpgroup do both"
             raise EmitError(f"{told}, which has no Gluon yet", operation, hint)
         _require_handed_back(operation, pipes, agent_of[writer.name], readers)
         found.append(

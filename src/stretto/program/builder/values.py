@@ -147,7 +147,7 @@ class ValueBuilder(BodyBuilder):
         if kind == TILE_COUNT:
             return Operand(Name(self.take(WorkTiles.NAMES[made.integer("axis")])))
         if kind in ATOMIC:
-            hint = f"{ALONE} has one group of warps do everything"
+            hint = f"{ALONE} has one warpgroup do everything"
             raise EmitError("another agent has what it found there", made, hint)
         if made in self.plan.repeatable:
             operands, _ = self.loaded(made, self.value)
