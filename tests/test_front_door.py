@@ -365,7 +365,7 @@ def test_what_cannot_be_written(tmp_path: Path) -> None:
 
 def test_results_are_results() -> None:
     names = [name for name in stretto.__all__ if name.endswith("Result")]
-    assert len(names) == 6
+    assert len(names) == 7
     assert all(issubclass(getattr(stretto, name), Result) for name in names)
 
 

@@ -30,6 +30,7 @@ WRONG: tuple[Any, ...] = (
 )  # fmt: skip
 GIVEN: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "schedule": ((LOOP,), {}),
+    "assign": ((LOOP, "b200"), {}),
     "bounds": ((LOOP,), {}),
     "explain": ((LOOP,), {}),
     "verify": ((LOOP, FOUND), {}),

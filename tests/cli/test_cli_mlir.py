@@ -52,7 +52,7 @@ def test_attention_forward_passes_few_of_our_modules() -> None:
     )
     passed = done.stderr.split()
     assert {"stretto.cli.main", "stretto.ir.loops", "stretto.generate.search"} <= set(passed)
-    assert len(passed) <= 114, done.stderr
+    assert len(passed) <= 118, done.stderr
 
 
 def test_explain_reads_mlir(capsys: pytest.CaptureFixture[str]) -> None:

@@ -25,8 +25,8 @@ two numbers in a register."""
 
 def h200(held: int) -> Machine:
     machine = load_machine("h200")
-    (product,) = machine.products
-    return replace(machine, products=(replace(product, held=held),))
+    first, *others = machine.products
+    return replace(machine, products=(replace(first, held=held), *others))
 
 
 def lowered(name: str, held: int, consumers: int = 2) -> Kernel:

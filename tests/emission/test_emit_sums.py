@@ -267,7 +267,9 @@ def test_rows_that_tensor_memory_does_not_have_are_refused(tmp_path: Path) -> No
 
 def test_threads_hand_no_tile_to_another_agent() -> None:
     told = refused(Path(__file__).parents[1] / "ttir" / "views" / "ones.ttir", mode="specialized")
-    assert "to another agent, which has no Gluon yet (--mode unspecialized has one group" in told
+    assert (
+        "to another agent, which has no Gluon yet (--mode unspecialized has one warpgroup" in told
+    )
 
 
 def test_a_store_that_has_no_gluon_is_not_left_out() -> None:

@@ -11,11 +11,11 @@ from dataclasses import replace
 
 from stretto.errors import StrettoError
 from stretto.machine import Machine, Slot
-from stretto.machine.machine import Agent
+from stretto.machine.machine import REGISTER_BYTES, WARP, Agent
+from stretto.ops.spaces import REGISTERS
 
 REGISTER_STEP = 8
 """Registers of a thread are set in steps of so many (PTX ISA: setmaxnreg)."""
-WARP, REGISTER_BYTES = 32, 4
 MOST = 4
 """Warpgroups that are tried, where nobody says."""
 
@@ -32,7 +32,7 @@ def arithmetic(machine: Machine) -> Agent:
 def registers(machine: Machine, count: int) -> int | None:
     """Registers of a thread, where so many warpgroups share what the other agents leave."""
     agent = arithmetic(machine)
-    budget = machine.budget("register")
+    budget = machine.budget(REGISTERS)
     if agent.registers is None or budget is None or budget.bytes is None:
         return agent.registers
     others = sum(

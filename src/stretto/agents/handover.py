@@ -17,9 +17,10 @@ from functools import cached_property
 from stretto.agents.groups import arithmetic
 from stretto.loop import Access, Loop, Op, Operand, Storage, Value
 from stretto.machine import Machine
+from stretto.ops.spaces import SPACES, STAGING
 from stretto.resources.prepare import prepare
 
-WRITE, READ = "async.smem_write", "async.smem_read"
+WRITE, READ = SPACES[STAGING].fill, SPACES[STAGING].read
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ def with_agents(flows: Flows, choice: Mapping[str, str]) -> Loop:
             if tile in takers:
                 ops += _handed_over(tile, choice[op.name], takers[tile])
                 type_ = flows.values[tile].type
-                storages.append(Storage(f"{tile}_handed", "smem", flows.bytes(tile)))
+                storages.append(Storage(f"{tile}_handed", STAGING, flows.bytes(tile)))
                 values.append(Value(f"{tile}_sent", type_, f"{tile}_handed"))
                 values += [Value(_taken(tile, to), type_) for to in takers[tile]]
     return replace(loop, ops=tuple(ops), values=tuple(values), storages=tuple(storages))

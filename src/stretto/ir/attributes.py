@@ -38,7 +38,7 @@ from xdsl.ir import Attribute, Operation
 from stretto.document import Cursor
 from stretto.errors import DocumentError
 from stretto.ir.dialect import name_of, text_of
-from stretto.kernel.hidden_steps import HIDDEN
+from stretto.kernel.tree import HIDDEN
 from stretto.loop import Loop, Op
 from stretto.loop.json import SCHEMA, read_loop, read_op
 

@@ -22,11 +22,9 @@ from stretto.kernel.addresses import Addresses, Tiled
 from stretto.kernel.axes import analyse
 from stretto.kernel.building import Builder
 from stretto.kernel.polynomials import Polynomial, number, polynomial
-from stretto.kernel.tree import Kernel, Lowered, Operation, Region, Value
+from stretto.kernel.tree import HIDDEN, Kernel, Lowered, Operation, Region, Value
 from stretto.kernel.types import Scalar, Tile, element_of
 
-HIDDEN = "hidden"
-"""Of a loop: how many of its last steps each consumer leaves out, in their order."""
 _QUIET = ("arith.", "math.", "libdevice.")
 _QUIET_TILES = frozenset(
     f"tile.{name}"

@@ -96,6 +96,8 @@ class Operation:
 
 
 _OURS = "nv_tileas."
+HIDDEN = "hidden"
+"""Of a loop: how many of its last steps each consumer leaves out, in their order."""
 
 
 def kind_of(operation: Operation) -> str:

@@ -46,7 +46,7 @@ from stretto.ir.dialect.types import (
     type_of,
 )
 from stretto.kernel import tree
-from stretto.kernel.hidden_steps import HIDDEN
+from stretto.kernel.tree import HIDDEN
 from stretto.kernel.types import Buffer, Pointer, Scalar, Tile, Type, View
 from stretto.loop import TileType
 from stretto.ops.spaces import GLOBAL, REGISTERS

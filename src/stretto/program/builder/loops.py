@@ -23,8 +23,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stretto.kernel import Operation, Value
-from stretto.kernel.hidden_steps import HIDDEN
-from stretto.kernel.tree import kind_of
+from stretto.kernel.tree import HIDDEN, kind_of
 from stretto.kernel.types import Buffer, Pointer, Scalar, Tile, Token
 from stretto.kernel.wiring import Outer
 from stretto.materialization.program import Direct, Issue, LiveIn, Through
