@@ -2,7 +2,6 @@
 
     python benchmarks/gpu/kernels.py build/gpu/kernels 'forward_d*_128*'       (anywhere)
     python benchmarks/gpu/attention_grid.py build/gpu/kernels -o grid.json     (on a GPU; 6 min)
-    python benchmarks/gpu/attention_chart.py grid.json                         (anywhere: the chart)
 
 16,384 tokens in all, hidden size 2,048, fp16. Every kernel is first held against cuDNN's answer in
 float32 of the same problem. What is compared runs in one process, in rounds whose order is drawn
