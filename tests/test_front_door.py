@@ -369,6 +369,33 @@ def test_results_are_results() -> None:
     assert all(issubclass(getattr(stretto, name), Result) for name in names)
 
 
+def test_ii_and_starts_can_be_verified_by_themselves() -> None:
+    """As a generator may ask of its own candidate."""
+    (loop,) = stretto.read(EXAMPLES / "gemm.json")
+    found = stretto.schedule(loop)
+    assert found.ii is not None
+    assert stretto.verify(loop, stretto.Schedule(found.ii, found.starts)).legal
+    early = stretto.verify(loop, stretto.Schedule(found.ii - 1, found.starts))
+    assert {violation.rule for violation in early.violations} == {"slot"}
+    for wrong, told in (
+        (stretto.Schedule(0, found.starts), "an II of 0"),
+        (stretto.Schedule(found.ii, {}), "no start of"),
+        (stretto.Schedule(found.ii, {**found.starts, "nobody": 1}), "a start of `nobody`"),
+    ):
+        with pytest.raises(stretto.StrettoError, match=told):
+            stretto.verify(loop, wrong)
+
+
+def test_a_buffer_that_nobody_writes_is_told() -> None:
+    """It counts as filled before the loop: legal, but seldom meant of what an operation makes."""
+    (loop,) = stretto.read(EXAMPLES / "gemm.json")
+    op = loop.op("load_a")
+    mute = replace(loop, ops=tuple(replace(o, writes=()) if o is op else o for o in loop.ops))
+    told = [note.text for note in stretto.prepare(mute).notes]
+    assert any("`load_a` defines `load_a`, which lives in `a_tile`" in text for text in told)
+    assert not any("counts as filled" in note.text for note in stretto.prepare(loop).notes)
+
+
 # Machines ---------------------------------------------------------------------------------
 
 

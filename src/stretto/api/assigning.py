@@ -6,7 +6,7 @@ stretto.assign(loop, "b200")   ──►  .ii 1325, .optimal, .agents {"load_o":
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from stretto.agents import Found, chosen
@@ -20,6 +20,7 @@ from stretto.loop import Loop
 from stretto.machine import Machine
 from stretto.report.assignment import SCHEMA, AssignmentReport
 from stretto.resources.prepare import Prepared
+from stretto.solution import Proof
 from stretto.solve import Progress
 
 
@@ -64,7 +65,7 @@ class AssignResult(Result):
     def line(self) -> str:
         """How fast, by how many, and whether that is the best."""
         on = f"{self.problem.loop.name} on {self.problem.machine.name}"
-        count = len(set(self.agents.values()))
+        count = max(1, len(set(self.agents.values())))
         best = "optimal" if self.optimal else f"at least {self.lower}"
         return f"Assignment {on}: {count} for arithmetic, II {self.ii}, {best}"
 
@@ -91,7 +92,10 @@ def assign(
     ready = made_ready(loop, machine)
     deadline = deadline_of(time_limit)
     found = chosen(ready.loop, ready.machine, groups=groups, deadline=deadline, progress=progress)
-    analysis = ScheduleResult(**fields_of(found.analysis), problem=found.choice.ready)
+    proved = found.analysis
+    if found.optimal and proved.ii is not None:  # no choice is better, so this one's schedule is
+        proved = replace(proved, proof=Proof(True, proved.ii, "solver"))
+    analysis = ScheduleResult(**fields_of(proved), problem=found.choice.ready)
     return AssignResult(found, problem=found.choice.ready, schedule=analysis)
 
 

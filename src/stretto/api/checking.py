@@ -18,13 +18,15 @@ from stretto.document import Cursor, parse_json
 from stretto.errors import DocumentError, StrettoError, listed
 from stretto.files import read_text
 from stretto.frontends import Source
+from stretto.generate.outside import fault_of
 from stretto.kinds import checked
 from stretto.loop import Loop
 from stretto.machine import Machine
 from stretto.report.verification import VERIFICATION, VerificationReport
 from stretto.resources.prepare import Prepared
-from stretto.solution import SCHEMA, ScheduleAnalysis, counted
+from stretto.solution import SCHEMA, Schedule, ScheduleAnalysis, counted
 from stretto.solution.json import parse_schedules, read_schedule
+from stretto.solution.views import analyse
 from stretto.solve.given import GIVEN, analysed, require_legal
 from stretto.verification import Violation
 from stretto.verification import verify as violations_of
@@ -60,27 +62,27 @@ class VerifyResult(Result):
 @checked
 def verify(
     loop: Loop | Prepared | Source,
-    schedule: ScheduleAnalysis | str | PathLike[str],
+    schedule: ScheduleAnalysis | Schedule | str | PathLike[str],
     machine: Machine | str | None = None,
     *,
     max_stages: int | None = None,
 ) -> VerifyResult:
     """Every violation of the rules of legality by a schedule, counted out in absolute time.
 
-    The schedule is what `schedule` returned, or the path of a document (stretto.schedule/1) with
-    an entry for the loop. The machine is the one given, else that of the schedule where `schedule`
-    made it, else the one the loop names, else `blackwell`.
+    The schedule is what `schedule` returned, II and starts (`stretto.Schedule`), or the path of a
+    document (stretto.schedule/1) with an entry for the loop. The machine is the one given, else
+    that of the schedule where `schedule` made it, else the one the loop names, else `blackwell`.
     """
     ready = made_ready(loop, machine or target_of(schedule, loop))
-    analysis = given(schedule, ready.loop)
+    analysis = given(schedule, ready.loop, ready.machine)
     found = violations_of(ready.loop, ready.machine, analysis, max_stages=max_stages)
     return VerifyResult(analysis, found, problem=ready)
 
 
 # Schedules from elsewhere -----------------------------------------------------------------
 
-Given = ScheduleAnalysis | str | PathLike[str]
-"""A schedule that `schedule` returned, or the path of a document."""
+Given = ScheduleAnalysis | Schedule | str | PathLike[str]
+"""A schedule that `schedule` returned, one of a generator, or the path of a document."""
 
 
 def target_of(given: Given | None, loop: Loop | Prepared | Source) -> Machine | None:
@@ -90,10 +92,15 @@ def target_of(given: Given | None, loop: Loop | Prepared | Source) -> Machine | 
     return None
 
 
-def given(schedule: Given, loop: Loop) -> ScheduleAnalysis:
+def given(schedule: Given, loop: Loop, machine: Machine) -> ScheduleAnalysis:
     """The schedule of a loop."""
     if isinstance(schedule, ScheduleAnalysis):
         return schedule
+    if isinstance(schedule, Schedule):
+        fault = fault_of(schedule, loop)
+        if fault:
+            raise StrettoError(f"the schedule has {fault}", loop.name)
+        return analyse(loop, machine, schedule)
     if not isinstance(cast("object", schedule), str | PathLike):
         raise misgiven("a schedule, or the path of one,", schedule)
     file, text = read_text(fspath(schedule))
@@ -115,7 +122,7 @@ def legal(
     """
     if known is None:
         return found_one(schedule(ready, max_stages=max_stages))
-    one = given(known, ready.loop)
+    one = given(known, ready.loop, ready.machine)
     found, notes = require_legal(ready, one, origin, max_stages, trusted=trusted)
     if isinstance(found, ScheduleResult) and found.problem == ready:
         return found

@@ -141,13 +141,13 @@ def ask(name: str, task: GeneratorTask) -> Schedule | str:
         raise StrettoError(f"generator `{name}` failed: {_told(error)}", task.loop.name) from error
     if isinstance(found, str):
         return found.strip() or "it gives no reason"
-    fault = _fault(found, task.loop)
+    fault = fault_of(found, task.loop)
     if fault:
         raise StrettoError(f"generator `{name}` returned {fault}", task.loop.name)
     return found
 
 
-def _fault(found: object, loop: Loop) -> str:
+def fault_of(found: object, loop: Loop) -> str:
     """What is no schedule about a value that should be one; "": nothing."""
     if not isinstance(found, Schedule):
         return f"{type(found).__name__}; expected a stretto.Schedule, or why there is none"

@@ -104,7 +104,7 @@ class AssignmentReport(Told):
         if not found.optimal:
             best = f"no choice of agents has less than {found.lower}"
         head = f"{self.ready.loop.name} on {self.ready.machine.name}: "
-        head += f"{counted(len(groups), 'warpgroup')} for arithmetic, II {ii}: {best}"
+        head += f"{counted(max(1, len(groups)), 'warpgroup')} for arithmetic, II {ii}: {best}"
         lines = wrapped(head, "", "  ")
         lines += columns(
             [
@@ -142,7 +142,7 @@ def _search(search: Search) -> dict[str, Any]:
 def _told(search: Search) -> str:
     count = counted(search.groups, "warpgroup").replace(" ", NO_BREAK)
     if search.ii is not None:
-        found = f"II {search.ii}"
+        found = f"II {search.ii} found"
     else:
         found = f"no gain, II >= {search.lower}" if search.complete else "no gain found"
     return f"{count}: {found}"

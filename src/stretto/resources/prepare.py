@@ -71,9 +71,26 @@ def prepare(loop: Loop, machine: Machine | str | None = None, why: str = ASKED) 
         raise LoopError(loop.name, faults)
     full = machine.with_slots(loop.slots)
     lifted = [Note(Place(), text) for text in machine.notes]
-    more = [*_partly_filled(resolved.loop), *_unlimited(resolved.loop, machine)]
+    loop = resolved.loop
+    more = [*_unwritten(loop), *_partly_filled(loop), *_unlimited(loop, machine)]
     notes = (*lifted, *resolved.notes, *(Note(loop.at(), text) for text in more))
     return Prepared(resolved.loop, full, notes, why)
+
+
+def _unwritten(loop: Loop) -> Iterator[str]:
+    """Values that an operation makes in a buffer that it does not write, and nobody else either:
+    the buffer counts as there before the loop, and no ring is made of it."""
+    written = {name for op in loop.ops for name in op.writes}
+    homes = {value.name: value.storage for value in loop.values}
+    for op in loop.ops:
+        taken = {homes.get(operand.value) for operand in op.operands}
+        for value in op.results:
+            home = homes.get(value)
+            if home is not None and home not in written and home not in taken:
+                yield (
+                    f"`{op.name}` defines `{value}`, which lives in `{home}`, and nothing in the "
+                    f"loop writes `{home}`: it counts as filled before the loop"
+                )
 
 
 def _partly_filled(loop: Loop) -> Iterator[str]:
