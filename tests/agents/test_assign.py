@@ -64,6 +64,14 @@ def test_the_correction_of_attention_has_a_warpgroup_of_its_own(
     assert alone.ii > forward.ii
 
 
+def test_backward_is_proved_by_a_bound_that_the_solver_raises() -> None:
+    """The MII of all choices is 946; four loads beside a reduction leave no room below 1,026."""
+    (loop,) = stretto.read(BACKWARD)
+    found = stretto.assign(loop, "b200")
+    assert (found.ii, found.lower, found.optimal) == (1026, 1026, True)
+    assert stretto.verify(found.problem, found.schedule).legal
+
+
 def test_the_checker_accepts_it_and_no_mutant(forward: stretto.AssignResult) -> None:
     (entry,) = forward.to_document()["loops"]
     assert check(entry) == []
@@ -113,14 +121,18 @@ def test_published_answers_pass_the_checker() -> None:
 # Brute force --------------------------------------------------------------------------------------
 
 
-def _random_loop(seed: int) -> Loop:
+PIPES = {"b200": ("CUDA", "SFU", "TC"), "h200": ("FMA", "sums", "TC")}
+"""Of the H200 each warpgroup has its own `sums`."""
+
+
+def _random_loop(seed: int, machine: str) -> Loop:
     """A few operations on tiles, some of them carried, that hold an issue slot and a pipe."""
     draw = random.Random(seed)
     ops: list[Op] = []
     values: list[Value] = []
     for number in range(draw.randint(3, 5)):
         size = draw.choice([16, 64, 512])
-        cycles, pipe = draw.randint(4, 60), draw.choice(["CUDA", "SFU", "TC"])
+        cycles, pipe = draw.randint(4, 60), draw.choice(PIPES[machine])
         taken = [Operand(v.name, draw.choice([0, 0, 1])) for v in values if draw.random() < 0.5]
         if number and draw.random() < 0.2:
             taken.append(Operand(f"v{number}", 1))
@@ -130,12 +142,13 @@ def _random_loop(seed: int) -> Loop:
         latency = cycles + draw.randint(0, 20)
         made = (f"v{number}",)
         ops.append(Op(name, "arith.addf", tuple(taken), made, uses=uses, latency=latency))
-    return Loop(f"random{seed}", tuple(ops), tuple(values), machine="b200")
+    return Loop(f"random{seed}", tuple(ops), tuple(values), machine=machine)
 
 
+@pytest.mark.parametrize("name", PIPES)
 @pytest.mark.parametrize("seed", range(12))
-def test_no_choice_is_better_by_brute_force(seed: int) -> None:
-    loop, machine = _random_loop(seed), load_machine("b200")
+def test_no_choice_is_better_by_brute_force(seed: int, name: str) -> None:
+    loop, machine = _random_loop(seed, name), load_machine(name)
     best: int | None = None
     for count in (1, 2):
         on = with_groups(machine, count)
@@ -154,6 +167,20 @@ def test_no_choice_is_better_by_brute_force(seed: int) -> None:
     assert found.optimal
     assert found.lower <= (best or 0)
     assert found.analysis.ii == best
+
+
+@pytest.mark.parametrize(("groups", "ii"), [(1, 150), (2, 100), (3, 50), (4, 50)])
+def test_what_each_warpgroup_has_to_itself_is_not_shared(groups: int, ii: int) -> None:
+    """Three operations take all `sums` of a warpgroup of an H200 for 50 cycles."""
+    ops = tuple(
+        Op(f"op{n}", "arith.addf", (), (f"v{n}",), uses=uses, latency=50)
+        for n in range(3)
+        for uses in [(Use("compute", 10), Use("sums", 50, occupancy=4))]
+    )
+    values = tuple(Value(f"v{n}", TileType((64,), "f32")) for n in range(3))
+    found = chosen(Loop("three", ops, values, machine="h200"), load_machine("h200"), groups=groups)
+    assert (found.analysis.ii, found.optimal) == (ii, True)
+    assert found.lower <= ii
 
 
 # The doors ----------------------------------------------------------------------------------------
@@ -203,6 +230,18 @@ def test_a_deadline_leaves_the_best_so_far(capsys: pytest.CaptureFixture[str]) -
     code = main(["assign", str(BACKWARD), "--machine", "b200", "--time-limit", "0.000001"])
     assert code != 0
     assert "Traceback" not in capsys.readouterr().err
+
+
+def test_ctrl_c_leaves_the_best_so_far() -> None:
+    (loop,) = stretto.read(FORWARD)
+
+    def stop(found: object) -> None:
+        raise KeyboardInterrupt(found)
+
+    stopped = chosen(loop, load_machine("b200"), progress=stop)
+    assert stopped.stopped
+    assert not stopped.optimal
+    assert stopped.analysis.success
 
 
 def test_groups_out_of_range_are_an_error() -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from stretto.agents.groups import arithmetic
+from stretto.agents.groups import arithmetic, own_slots
 from stretto.agents.handover import READ, WRITE, Flows, with_agents
 from stretto.loop import Op, Operand, Value
 from stretto.lower_bounds import compute_bounds
@@ -54,8 +54,12 @@ class Choices:
     @cached_property
     def _held(self) -> dict[str, int]:
         """Cycles that each pipe which all warpgroups share is held, before any hand-over."""
-        slots = self.flows.machine.slots
-        held = {s.name: 0 for s in slots if s.capacity == 1 and s.name not in self._names}
+        own = own_slots(self.flows.machine)
+        held = {
+            s.name: 0
+            for s in self.flows.machine.slots
+            if s.capacity == 1 and s.fusion_cap == 1 and s.name not in own
+        }
         for op in self.flows.costs.ops:
             for use in op.uses or ():
                 if use.slot in held:

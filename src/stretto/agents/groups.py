@@ -43,13 +43,30 @@ def registers(machine: Machine, count: int) -> int | None:
     return min(agent.registers, share)
 
 
+def own_slots(machine: Machine) -> tuple[str, ...]:
+    """Slots that each warpgroup has to itself: its issue slot, and those that replicas have."""
+    name = arithmetic(machine).name
+    units = (s.name for s in machine.slots if s.name != name and machine.has_slot(f"{s.name}.1"))
+    return (name, *units)
+
+
+def slot_of(machine: Machine, slot: str, agent: str) -> str:
+    """The slot that an operation of a warpgroup holds, where the first one's would hold this."""
+    number = agent.rpartition(".")[2] if agent != arithmetic(machine).name else ""
+    return f"{slot}.{number}" if number and slot in own_slots(machine) else slot
+
+
 def with_groups(machine: Machine, count: int) -> Machine:
     """The machine with so many warpgroups for arithmetic, and the registers that each has then."""
     agent = arithmetic(machine)
-    slot, last = machine.slot(agent.name), max(s.id for s in machine.slots)
-    known = {s.name for s in machine.slots}
-    names = [name for n in range(count) if (name := agent.replica(n)) not in known]
-    slots = tuple(replace(slot, id=last + n, name=name) for n, name in enumerate(names, 1))
+    last = max(s.id for s in machine.slots)
+    missing = [
+        replace(machine.slot(like), name=name)
+        for like in own_slots(machine)
+        for n in range(1, count)
+        if not machine.has_slot(name := f"{like}.{n}")
+    ]
+    slots = tuple(replace(slot, id=last + n) for n, slot in enumerate(missing, 1))
     many = replace(agent, replicas=count, registers=registers(machine, count), crowded=())
     return replace(
         machine,
@@ -60,10 +77,11 @@ def with_groups(machine: Machine, count: int) -> Machine:
 
 def merged(machine: Machine, count: int) -> Machine:
     """One group with the room of all and any number of registers: it bounds every choice."""
-    agent = arithmetic(machine)
+    agent, own = arithmetic(machine), own_slots(machine)
 
     def wider(slot: Slot) -> Slot:
-        return replace(slot, capacity=count) if slot.name == agent.name else slot
+        each = slot.capacity if slot.name in own else None
+        return slot if each is None else replace(slot, capacity=count * each)
 
     free = replace(agent, replicas=1, registers=None, crowded=())
     return replace(

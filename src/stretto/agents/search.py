@@ -26,7 +26,7 @@ from stretto.lower_bounds import compute_bounds
 from stretto.machine import Machine
 from stretto.resources.prepare import Prepared, prepare
 from stretto.solution import ScheduleAnalysis, spilling
-from stretto.solve import Progress, StoppedError, schedule_prepared
+from stretto.solve import Progress, schedule_prepared
 
 QUICKLY = 16
 """Choices in a row that are scheduled quickly without a gain, for one number of warpgroups."""
@@ -87,8 +87,8 @@ def chosen(
 ) -> Found:
     """The best choice of agents for a loop, for at most so many warpgroups.
 
-    OverdueError where the deadline comes before there is any schedule, StoppedError where Ctrl-C
-    does.
+    OverdueError where the deadline comes before there is any schedule, KeyboardInterrupt where
+    Ctrl-C does.
     """
     began = perf_counter()
     best = _Best(deadline, progress)
@@ -109,7 +109,7 @@ def chosen(
         for search in searches:
             search.proved(best)
         stopped = False
-    except (OverdueError, StoppedError):
+    except (OverdueError, KeyboardInterrupt):
         if best.found is None:
             raise
     if best.found is None or best.ii is None:
