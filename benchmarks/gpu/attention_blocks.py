@@ -1,8 +1,12 @@
 """Attention forward by persistent blocks, beside cuDNN and FlashAttention 3, over 20 sizes.
 
-    attention_blocks.py emit build/gpu/blocks             (needs Triton)
-    attention_blocks.py measure build/gpu/blocks out.jsonl fa3.so  (GPU; 3 min)
+    attention_blocks.py emit build/gpu/blocks             (needs Triton; 2 min on 16 cores)
+    attention_blocks.py measure build/gpu/blocks out.jsonl fa3.so  (GPU; 2 min)
+    attention_blocks.py tuned 64 causal 4096              (GPU: what `tune="model"` takes)
     attention_blocks.py table out.jsonl                   (prints the page's)
+
+`emit` writes all candidates, each with what the model predicts of it at each length; a size runs
+the one that is predicted to be the fastest, so the choice is made before anything is measured.
 
 16,384 tokens in all, hidden size 2,048, fp16. Each answer is first held against float64, over odd
 numbers of tiles too. What is compared runs in one process, in rounds whose order is drawn anew from
@@ -18,10 +22,12 @@ import itertools
 import json
 import lzma
 import math
+import multiprocessing
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -34,54 +40,114 @@ COOLED, BRIEF, REST = 3, 0.006, 0.15
 """Rounds of turns that are cooled, their length, and the rest before each."""
 CHECKED = ((37, 1_536), (29, 1_280))
 """Heads and lengths that are held against float64."""
+LONG = 0.3
+"""Seconds over which the card's counter of joules is read."""
 PEERS = ("cuDNN", "FlashAttention 3")
-KERNELS = {
-    "blocks_d128": (128, False, 128, 128, 2),
-    "blocks_d128_causal": (128, True, 128, 128, 2),
-    "blocks_d64": (64, False, 256, 64, 4),
-    "blocks_d64_neighbours": (64, False, 64, 128, 3),
-    "blocks_d64_causal": (64, True, 256, 64, 4),
-    "blocks_d64_causal_128": (64, True, 128, 128, 2),
-}
-"""D and mask, rows and columns of a tile, and consumers; all of persistent blocks."""
+CLOCK = 1_755
+"""MHz at which candidates are predicted."""
+SETBACK = 1.25
+"""Of a candidate that spills, as rankings have it."""
+TILES = ((128, 128, 2), (128, 64, 2))
+SMALL = ((256, 64, 4), (64, 128, 3), (64, 64, 3))
+"""Rows and columns of a tile, and consumers; `SMALL` at D 64 alone. Three have neighbours."""
+
+
+def kernels():
+    """All candidates: D and mask, rows and columns of a tile, consumers, and blocks."""
+    found = {}
+    for d, causal, kind in itertools.product((128, 64), (False, True), ("given", "persistent")):
+        for rows, columns, consumers in TILES + SMALL * (d == 64):
+            if consumers == 3 and (causal or kind == "given"):
+                continue  # neighbours need equal trip counts, and blocks that go over tiles
+            name = f"d{d}_{'c' if causal else 'n'}_{rows}x{columns}_{consumers}_{kind}"
+            found[name] = d, causal, rows, columns, consumers, kind
+    return found
+
+
+KERNELS = kernels()
 
 
 def emit(folder):
-    """Write the kernels."""
+    """Write the candidates, and what is predicted of each."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with multiprocessing.get_context("spawn").Pool() as pool:
+        made = pool.starmap(_emitted, [(folder, name) for name in KERNELS], chunksize=1)
+    (folder / "predicted.json").write_text(json.dumps(dict(made), indent=1) + "\n")
+
+
+def _emitted(folder, name):
     from dump import ttir
 
     import attention_forward
     from stretto.api.emitting import emit as emitted
     from stretto.launching.compiling import compile_emitted
+    from stretto.machine import load_machine
+    from stretto.prediction.kernel_time import predict_kernel
 
-    folder.mkdir(parents=True, exist_ok=True)
+    d, causal, rows, columns, consumers, kind = KERNELS[name]
     signature = {f"{name}_ptr": "*fp16" for name in "qkvo"} | {"lse_ptr": "*fp32"}
     signature |= {"scale": "fp32", "length": "i32", "total_rows": "i32"}
-    for name, (d, causal, rows, columns, consumers) in KERNELS.items():
-        tiles = {"BLOCK_M": rows, "BLOCK_N": columns, "D": d, "CAUSAL": causal}
-        kernel, options = attention_forward.attention_forward, {"num_warps": 4, "num_stages": 3}
-        text, beside = ttir(kernel=kernel, signature=signature, constexprs=tiles, options=options)
-        with tempfile.TemporaryDirectory() as scratch:
-            dump = Path(scratch) / "forward.ttir"
-            dump.write_text(text)
-            dump.with_suffix(".json").write_text(json.dumps(beside))
-            wanted = {"consumers": consumers, "blocks": "persistent"}
-            made = emitted(dump, "h200", **wanted, assemble=compile_emitted)
-        (folder / f"{name}.py").write_text(made.source)
-        print(name, [a.ii for a in made.analyses], flush=True)
+    tiles = {"BLOCK_M": rows, "BLOCK_N": columns, "D": d, "CAUSAL": causal}
+    kernel, options = attention_forward.attention_forward, {"num_warps": 4, "num_stages": 3}
+    text, beside = ttir(kernel=kernel, signature=signature, constexprs=tiles, options=options)
+    with tempfile.TemporaryDirectory() as scratch:
+        dump = Path(scratch) / "forward.ttir"
+        dump.write_text(text)
+        dump.with_suffix(".json").write_text(json.dumps(beside))
+        wanted = {"consumers": consumers, "blocks": kind}
+        made = emitted(dump, "h200", **wanted, assemble=compile_emitted)
+    (folder / f"{name}.py").write_text(made.source)
+    machine, cycles = load_machine("h200"), {}
+    for length in LENGTHS:
+        heads = TOKENS // length * (HIDDEN // d)
+        grid = (length // rows, heads)
+        given = {"length": length, "total_rows": heads * length}
+        one = predict_kernel(made.subject, machine, grid, given, CLOCK)
+        cycles[length] = round(one.cycles * (SETBACK if one.spills else 1.0))
+    print(name, [a.ii for a in made.analyses], cycles, flush=True)
+    return name, cycles
 
 
-def chosen(d, causal, length):
-    """Which of them a size runs: more consumers where a tile has many steps."""
-    if d == 128:
-        return "blocks_d128_causal" if causal else "blocks_d128"
-    if causal:
-        return "blocks_d64_causal" if length >= FOUR_CAUSAL else "blocks_d64_causal_128"
-    return "blocks_d64_neighbours" if length >= THREE else "blocks_d64"
+def chosen(folder, d, causal, length):
+    """The candidate of a size that is predicted to be the fastest."""
+    predicted = json.loads((folder / "predicted.json").read_text())
+    mine = [name for name in predicted if KERNELS[name][:2] == (d, causal)]
+    return min(mine, key=lambda name: predicted[name][str(length)])
 
 
-FOUR_CAUSAL, THREE = 16_384, 2_048
-"""Lengths from which on: four consumers of a causal kernel, three that are neighbours."""
+def tuned(d, mask, length):
+    """What the decorator takes for a size, and how far off its answer is."""
+    import measure as common
+    import torch
+
+    import attention_forward
+    import stretto.triton
+
+    d, causal, length, begun = int(d), mask == "causal", int(length), time.time()
+    tiles = dict.fromkeys((rows, columns) for rows, columns, _ in TILES + SMALL)
+    configs = [{"BLOCK_M": m, "BLOCK_N": n, "D": d, "CAUSAL": causal} for m, n in tiles]
+    options = {"tune": "model", "key": ["length"], "strict": True, "trial": False}
+    decorated = stretto.triton.pipeline(configs=configs, **options)
+    kernel = decorated(attention_forward.attention_forward)
+    problem = common.Attention(d, causal, TOKENS // length * (HIDDEN // d), length)
+
+    def grid(meta):
+        return length // meta["BLOCK_M"], problem.heads
+
+    tensors = (problem.q, problem.k, problem.v, problem.o, problem.lse)
+    kernel[grid](*tensors, problem.scale, length, problem.heads * length)
+    torch.cuda.synchronize()
+    few = common.Attention(d, causal, 2, length)
+    for mine, all_of in ((few.q, problem.q), (few.k, problem.k), (few.v, problem.v)):
+        mine.copy_(all_of[: 2 * length])
+    exact, *_ = few.reference()
+    ((number, _),), (asked,) = kernel._chosen.values(), kernel._made
+    return {
+        "d": d, "causal": causal, "length": length, "config": configs[number],
+        "consumers": asked.consumers, "depth": asked.depth, "blocks": asked.blocks,
+        "error": common.error(problem.o[: 2 * length], exact),
+        "seconds": round(time.time() - begun, 1),
+    }  # fmt: skip
 
 
 def bound(kernel, problem, rows):
@@ -90,7 +156,8 @@ def bound(kernel, problem, rows):
         problem.q, problem.k, problem.v, problem.o, problem.lse, problem.scale, problem.length,
         problem.heads * problem.length,
     )  # fmt: skip
-    blocks, tiles = kernel.work((problem.length // rows, problem.heads))
+    grid = (problem.length // rows, problem.heads)
+    blocks, tiles = kernel.work(grid) if hasattr(kernel, "work") else (grid, ())
     compiled = kernel.attention_forward_kernel[blocks](*args, *tiles, **kernel.OPTIONS)
     run, warps = compiled[(*blocks, 1, 1)[:3]], kernel.OPTIONS["num_warps"]
     return lambda: run(*args, *tiles, warps)
@@ -112,16 +179,15 @@ def checked(folder, name):
     return max(errors)
 
 
-def check(folder):
-    """The errors of all kernels, each in a process of its own: they are compiled side by side."""
+def check(folder, names):
+    """The errors of kernels, each in a process of its own: they are compiled side by side."""
     asked = {
         name: subprocess.Popen(
             [sys.executable, __file__, "checked", str(folder), name],
             stdout=subprocess.PIPE,
             text=True,
         )
-        for name in KERNELS
-        if (folder / f"{name}.py").exists()
+        for name in names
     }
     return {name: float(one.communicate()[0].split()[-1]) for name, one in asked.items()}
 
@@ -143,35 +209,58 @@ def measure(folder, output, library):
 
     operator = attention_grid.flash_attention_3(unpacked(library))
     output.unlink(missing_ok=True)
-    errors = check(folder)
+    sizes = list(itertools.product((128, 64), (False, True), LENGTHS))
+    errors = check(folder, sorted({chosen(folder, *size) for size in sizes}))
     print(errors, flush=True)
     assert all(error < attention_grid.TOLERANCE for error in errors.values())
     meter = attention_grid.Meter()
-    for d, causal in itertools.product((128, 64), (False, True)):
-        mine = [name for name in errors if KERNELS[name][:2] == (d, causal)]
-        for length in LENGTHS:
-            torch.manual_seed(0)
-            problem = common.Attention(d, causal, TOKENS // length * (HIDDEN // d), length)
-            kernels = {name: common.load(folder, name) for name in mine}
-            runs = {name: bound(kernels[name], problem, KERNELS[name][2]) for name in mine}
-            others = attention_grid.runs_of(problem, kernels[mine[0]], operator)
-            runs |= {name: run for name, run in others.items() if name in PEERS}
-            guess = {name: attention_grid.seconds_of(run, 3) for name, run in runs.items()}
-            turns = attention_grid.turns
-            sustained, meters = turns(runs, guess, ROUNDS, TURN, 0.0, meter)
-            cooled, _ = turns(runs, guess, COOLED, BRIEF, REST, meter)
-            read = {name: [one for one in found if one] for name, found in meters.items()}
-            row = {
-                "d": d, "causal": causal, "length": length, "Stretto": chosen(d, causal, length),
-                "errors": {name: errors[name] for name in mine},
-                "ms": _milliseconds(sustained), "cooled": _milliseconds(cooled),
-                "clock and watts": read,
-            }  # fmt: skip
-            told = {name: round(rate(row, name)) for name in runs}
-            print(d, causal, length, told, flush=True)
-            with output.open("a") as file:
-                file.write(json.dumps(row) + "\n")
+    for d, causal, length in sizes:
+        name = chosen(folder, d, causal, length)
+        torch.manual_seed(0)
+        problem = common.Attention(d, causal, TOKENS // length * (HIDDEN // d), length)
+        kernel = common.load(folder, name)
+        others = attention_grid.runs_of(problem, kernel, operator)
+        runs = {name: bound(kernel, problem, KERNELS[name][2])}
+        runs |= {name: run for name, run in others.items() if name in PEERS}
+        guess = {name: attention_grid.seconds_of(run, 3) for name, run in runs.items()}
+        turns = attention_grid.turns
+        sustained, meters = turns(runs, guess, ROUNDS, TURN, 0.0, meter)
+        cooled, _ = turns(runs, guess, COOLED, BRIEF, REST, meter)
+        read = {name: [one for one in found if one] for name, found in meters.items()}
+        row = {
+            "d": d, "causal": causal, "length": length, "Stretto": name,
+            "errors": {name: errors[name]}, "ms": _milliseconds(sustained),
+            "cooled": _milliseconds(cooled), "clock and watts": read,
+            "joules": {name: joules(run, guess[name]) for name, run in runs.items()},
+        }  # fmt: skip
+        told = {name: round(rate(row, name)) for name in runs}
+        print(d, causal, length, told, flush=True)
+        with output.open("a") as file:
+            file.write(json.dumps(row) + "\n")
     meter.close()
+
+
+def joules(run, seconds):
+    """Of a run, by the card's own counter over a third of a second; None where it did not move."""
+    import ctypes
+
+    import torch
+
+    driver, card, used = ctypes.CDLL("libnvidia-ml.so.1"), ctypes.c_void_p(), ctypes.c_ulonglong()
+    driver.nvmlInit_v2()
+    driver.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(card))
+
+    def read():
+        driver.nvmlDeviceGetTotalEnergyConsumption(card, ctypes.byref(used))
+        return used.value / 1e3
+
+    many = max(2, int(LONG / seconds))
+    torch.cuda.synchronize()
+    before = read()
+    for _ in range(many):
+        run()
+    torch.cuda.synchronize()
+    return round((read() - before) / many, 6) or None
 
 
 def _milliseconds(times):
@@ -217,6 +306,8 @@ if __name__ == "__main__":
     what, first, *rest = sys.argv[1], Path(sys.argv[2]), *sys.argv[3:]
     if what == "checked":
         print(checked(first, *rest))
+    elif what == "tuned":
+        print(json.dumps(tuned(sys.argv[2], *rest)))
     elif what == "measure":
         measure(first, *map(Path, rest))
     else:

@@ -220,7 +220,7 @@ def test_a_block_begins_some_time_after_the_one_before_it_in_its_place() -> None
     single, double, triple = (
         predict_kernel(subject, H200, (sms * waves,), {"length": 2048}) for waves in (1, 2, 3)
     )
-    (gap, _) = H200.timing("follow") or (0, 0)
+    (gap,) = H200.timing("agents_follow") or (0,)
     assert gap > 0
     assert single.cycles == single.block
     assert double.cycles == pytest.approx(2 * double.block + gap)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from math import inf
+from math import inf, prod
 from os import PathLike, fspath
 from typing import Any
 
@@ -22,6 +22,9 @@ from stretto.emission import EmitError
 from stretto.emission.gluon.tracing import traced
 from stretto.errors import StrettoError
 from stretto.kernel import Kernel, Operation
+from stretto.kernel.configuration import DEFAULT, Blocks
+from stretto.kernel.lowering.written import TILE_COUNT
+from stretto.kernel.tree import kind_of
 from stretto.kinds import checked
 from stretto.machine import Machine, load_machine
 from stretto.prediction.floor import floor_of
@@ -30,6 +33,7 @@ from stretto.prediction.measured import Measured, beside, read_trace
 from stretto.prediction.numbers import Number
 from stretto.prediction.prediction import Prediction
 from stretto.prediction.stock import Stock
+from stretto.prediction.timings import timings_of
 from stretto.report.measured import measured_to_json, measured_to_text, timeline_to_json
 from stretto.report.prediction import (
     Told,
@@ -68,6 +72,8 @@ class KernelPrediction:
     """Most slots of a ring that were asked for."""
     prediction: Prediction
     made: EmittedKernel
+    blocks: Blocks = DEFAULT.blocks
+    """Whose blocks these are: those of the launch, or as many as there are SMs."""
     measured: Measured | None = None
     """Waits as they were measured, beside what was predicted of them."""
     stock: Prediction | None = None
@@ -83,7 +89,8 @@ class KernelPrediction:
     def told(self) -> Told:
         """What a report tells."""
         setback = SPILLS if self.prediction.spills else 1.0
-        return Told(self.name, self.prediction, self.made.machine_why, setback)
+        name = self.name if self.blocks == DEFAULT.blocks else f"{self.name} {self.blocks}"
+        return Told(name, self.prediction, self.made.machine_why, setback)
 
     def to_text(self) -> list[str]:
         """For people."""
@@ -219,6 +226,8 @@ def rank(
     mode: EmitMode | None = None,
     consumers: Sequence[int] | None = None,
     depths: Sequence[int | None] = DEPTHS,
+    blocks: Sequence[Blocks] = (DEFAULT.blocks,),
+    crowded: bool = False,
     effort: str = "quick",
     names: Sequence[str] = (),
     keep: int | None = None,
@@ -227,13 +236,15 @@ def rank(
 ) -> KernelRanking:
     """Kernels, each with its grid, at all depths and numbers of consumers, the fastest first.
 
-    Of each kernel, depth and number of consumers what is emitted for them is predicted. `names` are
-    what the kernels are called, where their own names do not tell them apart. With `keep`, only so
-    many are wanted, and what cannot be among them by a lower bound is not emitted. StrettoError
-    where none of them can be.
+    `blocks` are the kinds of blocks that are tried; `crowded` tries more consumers than the machine
+    has by itself, with fewer registers each. Of each kernel, depth and number of consumers what is
+    emitted for them is predicted. `names` are what the kernels are called, where their own names do
+    not tell them apart. With `keep`, only so many are wanted, and what cannot be among them by a
+    lower bound is not emitted. StrettoError where none of them can be.
     `assemble` compiles kernels, as for `predict`: the first few, which are then ranked by their
     registers and machine code, before all others. `settle` of them are emitted as `emit` does,
-    with more effort than is spent on all, and what the assembler keeps to is predicted.
+    with more effort than is spent on all where a loop could be shorter, and what the assembler
+    keeps to is predicted.
     """
     if keep is not None and keep < 1:
         raise StrettoError(f"keep is {keep}; at least 1 is needed")
@@ -243,12 +254,39 @@ def rank(
     ranking = _Ranking(arguments or {}, clock, depths, keep, assemble, settle)
     for number, (given, grid) in enumerate(problems):
         kernel = kernel_given(given)
-        emitter = Emitter(kernel, machine, mode=mode, effort=effort)
-        name = kernel if isinstance(kernel, str) else emitter.name
-        called = names[number] if names else name
-        ranking.add(called, emitter, grid, consumers)
-        ranking.later(called, partial(Emitter, kernel, machine, mode=mode))
+        for kind in blocks:
+            make = partial(Emitter, kernel, machine, mode=mode, blocks=kind)
+            emitter = make(effort=effort)
+            name = kernel if isinstance(kernel, str) else emitter.name
+            called = names[number] if names else name
+            ranking.add(_Candidate(called, kind, make, emitter, grid), consumers)
+            if crowded and consumers is None:
+                for count in emitter.more:
+                    # Each has registers of its own, which the machine then says.
+                    one = _Candidate(called, kind, make, make(effort=effort), grid)
+                    ranking.add(one, (count,))
     return ranking.found()
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A kernel of one kind of blocks."""
+
+    name: str
+    blocks: Blocks
+    make: Callable[..., Emitter]
+    """How it is emitted with more effort."""
+    emitter: Emitter
+    grid: Sequence[int]
+
+    def differs(self, count: int) -> bool:
+        """Whether blocks of this kind are others than those of a launch."""
+        if self.blocks != "persistent":
+            return True
+        if prod(self.grid) <= timings_of(self.emitter.machine).sms:
+            return False
+        kernel = self.emitter.lowered(count).kernel
+        return any(kind_of(op).endswith(TILE_COUNT) for op in kernel.walk())
 
 
 class _Ranking:
@@ -266,42 +304,38 @@ class _Ranking:
         self._given, self._clock, self._keep = given, clock, keep
         self._assemble = assemble
         self._settle = settle
-        self._again: dict[str, Callable[[], Emitter]] = {}
         # The deepest are the fastest more often than not, and what they do not need others share.
         self._depths = tuple(sorted(depths, key=lambda depth: -depth if depth else -inf))
-        self._open: list[tuple[float, str, Emitter, Sequence[int], int, _Shared]] = []
+        self._open: list[tuple[float, _Candidate, int, _Shared]] = []
+        self._of: dict[str, _Candidate] = {}
         self._found: dict[object, KernelPrediction] = {}
         self._refused: list[str] = []
         self._first: StrettoError | None = None
         self._skipped = 0
         self._machines: dict[str, Machine] = {}
 
-    def add(
-        self, name: str, emitter: Emitter, grid: Sequence[int], consumers: Sequence[int] | None
-    ) -> None:
+    def add(self, one: _Candidate, consumers: Sequence[int] | None) -> None:
         """A kernel, once for each number of consumers, with its floor."""
-        for count in consumers or emitter.counts:
+        for count in consumers or one.emitter.counts:
             floor, shared = 0.0, _Shared()
-            if self._keep is not None:
-                try:
-                    ready = emitter.lowered(count)
-                    loops = [(loop.operation, loop.wiring.loop) for loop in ready.loops]
-                    floor = floor_of(
-                        ready.kernel, loops, emitter.machine, grid, self._given, self._clock, shared
-                    )
-                except StrettoError as error:
-                    self._refuse(f"{name}, {count} consumers", error)
+            try:
+                if not one.differs(count):
                     continue
-            self._open.append((floor, name, emitter, grid, count, shared))
-
-    def later(self, name: str, emitter: Callable[[], Emitter]) -> None:
-        """How a kernel is emitted with more effort."""
-        self._again[name] = emitter
+                if self._keep is not None:
+                    ready = one.emitter.lowered(count)
+                    loops = [(loop.operation, loop.wiring.loop) for loop in ready.loops]
+                    problem = (one.emitter.machine, one.grid, self._given, self._clock, shared)
+                    floor = floor_of(ready.kernel, loops, *problem)
+            except StrettoError as error:
+                self._refuse(f"{one.name}, {count} consumers", error)
+                continue
+            self._open.append((floor, one, count, shared))
 
     def found(self) -> KernelRanking:
         """All of them, or the first that are wanted; those of a small floor are looked at first."""
-        for floor, name, emitter, grid, count, shared in sorted(self._open, key=lambda one: one[0]):
+        for floor, one, count, shared in sorted(self._open, key=lambda one: one[0]):
             seen: list[EmittedKernel] = []
+            name, emitter, grid = one.name, one.emitter, one.grid
             for done, depth in enumerate(self._depths):
                 if floor > self._enough():
                     self._skipped += len(self._depths) - done
@@ -317,7 +351,8 @@ class _Ranking:
                 except StrettoError as error:
                     self._refuse(f"{name} with rings of {depth}, {count} consumers", error)
                     continue
-                self._machines[made.source] = emitter.machine
+                found = replace(found, blocks=one.blocks)
+                self._machines[made.source], self._of[made.source] = emitter.machine, one
                 self._found.setdefault((name, made.source), found)
         if not self._found:
             raise self._first or StrettoError("there is no kernel to rank")
@@ -335,8 +370,9 @@ class _Ranking:
         found: list[KernelPrediction] = []
         for number, one in enumerate(asked):
             machine, grid = self._machines[one.made.source], one.prediction.grid
-            thorough = number < self._settle and one.made.pace is None
-            emitter = self._again[one.name]()
+            thorough = number < self._settle and one.made.pace is None and not one.made.short
+            of = self._of[one.made.source]
+            emitter = of.make()
             try:
                 if thorough:
                     made = emitter.candidates(one.made.consumers, one.depth)
@@ -348,7 +384,7 @@ class _Ranking:
                 self._refuse(f"{one.name}, {counted(one.made.consumers, 'consumer')}", error)
                 continue
             again = _predicted(one.name, known, machine, grid, self._given, self._clock, one.depth)
-            found.append(again)
+            found.append(replace(again, blocks=of.blocks))
         return sorted(found, key=lambda one: one.worth) + list(ordered[len(asked) :])
 
     def _enough(self) -> float:

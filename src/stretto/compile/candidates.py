@@ -103,6 +103,15 @@ class Emitter:
         """Numbers of consumers that it may have."""
         return self._rooms.given.counts(self.mode, None)
 
+    @property
+    def more(self) -> tuple[int, ...]:
+        """Numbers of consumers beyond, for which the machine has to be crowded."""
+        agent = self.machine.agents_of_products()
+        specialized = self.mode == "specialized" and self.counts == tuple(
+            range(1, agent.replicas + 1)
+        )
+        return tuple(agent.replicas + n + 1 for n in range(len(agent.crowded) * specialized))
+
     def candidates(
         self,
         consumers: int | None = None,
@@ -411,6 +420,7 @@ class Emitter:
 
     def lowered(self, consumers: int) -> RunnableKernel:
         """The kernel, split between consumers and lowered."""
+        self._rooms.crowd(consumers)
         return self._rooms.lowered(consumers)
 
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast, get_args
 
 from stretto.api.predicting import DEPTHS, Given, KernelRanking, rank
 from stretto.caching import UntrustedError, cache_folder, make_own, read_own, tell, write_own
@@ -20,6 +20,7 @@ from stretto.compile.given import multiplies
 from stretto.document import Cursor, nullable, parse_json
 from stretto.errors import StrettoError
 from stretto.kernel import Kernel
+from stretto.kernel.configuration import DEFAULT, Blocks
 from stretto.launching.asked import Asked
 from stretto.launching.compiling import can_compile, compile_emitted
 from stretto.launching.reporting import report_tuned
@@ -33,6 +34,8 @@ HINT = 'give tune="model" to take the first, or tune="measure:5" to measure the 
 
 SETTLED = 4
 """Of the first, from which `model` takes one: so many are emitted as they would be launched."""
+KINDS: tuple[Blocks, ...] = ("given", "persistent")
+"""Kinds of blocks that are ranked."""
 OPTIONS = ("num_warps", "num_stages")
 """Of a launch, not of the kernel; configurations may give them as well."""
 
@@ -84,6 +87,7 @@ class Choice:
     config: int
     consumers: int
     depth: int | None
+    blocks: Blocks = DEFAULT.blocks
 
 
 def ranked(
@@ -130,6 +134,8 @@ def ranked(
                 mode=asked.mode,
                 consumers=None if asked.consumers is None else (asked.consumers,),
                 depths=DEPTHS if asked.depth is None else (asked.depth,),
+                blocks=KINDS if asked.blocks is None else (asked.blocks,),
+                crowded=True,
                 names=names,
                 keep=keep,
                 assemble=compile_emitted if can_compile() else None,
@@ -158,7 +164,10 @@ def choose(
         return known
     ranking = rank_first(max(1, measured))
     numbers = {called(config): number for number, config in enumerate(configs)}
-    choices = [Choice(numbers[one.name], one.made.consumers, one.depth) for one in ranking.found]
+    choices = [
+        Choice(numbers[one.name], one.made.consumers, one.depth, one.blocks)
+        for one in ranking.found
+    ]
     times: list[float | None] = [None] * len(choices)
     failed: list[str] = []
     if measured:
@@ -176,7 +185,12 @@ def choose(
     document: dict[str, Any] = {
         "schema": SCHEMA,
         "kernel": name,
-        "chosen": {"config": found.config, "consumers": found.consumers, "depth": found.depth},
+        "chosen": {
+            "config": found.config,
+            "consumers": found.consumers,
+            "depth": found.depth,
+            "blocks": found.blocks,
+        },
         "measured_ms": times,
         "failed": failed,
         "ranking": ranking.to_json(),
@@ -194,18 +208,18 @@ def _remembered(file: str, count: int) -> Choice | None:
         chosen = parse_json(file, data.decode()).get("chosen")
         config, consumers = chosen.get("config").natural(), chosen.get("consumers").positive()
         depth = chosen.opt("depth", nullable(Cursor.positive), None)
+        blocks = cast("Blocks", chosen.get("blocks").choice(get_args(Blocks)))
     except UntrustedError as error:
         tell(error)
         return None
     except (OSError, ValueError, StrettoError):
         return None
-    return Choice(config, consumers, depth) if config < count else None
+    return Choice(config, consumers, depth, blocks) if config < count else None
 
 
 def resolved(asked: Asked, choice: Choice) -> Asked:
     """What is asked for once a choice is made."""
     assert isinstance(asked.machine, Machine), "Asked.on gives it"
     specialized = asked.mode != "unspecialized"
-    return replace(
-        asked, consumers=choice.consumers if specialized else asked.consumers, depth=choice.depth
-    )
+    consumers = choice.consumers if specialized else asked.consumers
+    return replace(asked, consumers=consumers, depth=choice.depth, blocks=choice.blocks)

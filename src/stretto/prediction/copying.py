@@ -39,7 +39,7 @@ def sources(
     kernel: Kernel,
     scores: Iterable[AgentScore],
     held: Callable[[int], float],
-    turns: Callable[[int | None], int],
+    turns: Callable[[int | None], float],
     timings: Timings,
     blocks: int,
     numbers_of: Callable[[int], Numbers],

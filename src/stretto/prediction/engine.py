@@ -22,6 +22,7 @@ from stretto.prediction.instructions import (
     Delay,
     Free,
     Full,
+    Hand,
     Instruction,
     Landing,
     Product,
@@ -249,6 +250,10 @@ class _Run:
                 return self._copy(agent, instruction)
             case Arrive():
                 return self._arrive(agent, instruction)
+            case Hand(name, turn):
+                ready = self._takes(agent, self._costs.arrive, "turns")
+                self._rings[name].full[turn] = agent.until
+                return ready
             case Product():
                 return self._product(agent, instruction)
             case Settle(left):

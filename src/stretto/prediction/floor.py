@@ -20,10 +20,11 @@ from stretto.ops.opcodes import OPCODES, opcode
 from stretto.prediction.blocks import part_of
 from stretto.prediction.copying import at_clock, out_of_step, share, shared_rate
 from stretto.prediction.flow import MULTIPLY, tensor_cycles
-from stretto.prediction.numbers import Number, Numbers, arguments
+from stretto.prediction.numbers import Grid, Number, Numbers, arguments
 from stretto.prediction.running import TRIPS
 from stretto.prediction.timings import Timings, clock_of, timings_of
 from stretto.resources.prepare import resolve
+from stretto.simulation.kernels.interpreter import launched_grid
 
 MET = 0.95
 """Part of what pipes are asked for that agents meet at least, in the few trips that are run."""
@@ -46,13 +47,15 @@ def floor_of(
     mhz = clock_of(measured, clock)
     timings = at_clock(measured, mhz)
     x, y, z = (*grid, 1, 1)[:3]
+    tiles: Grid = (x, y, z)
+    x, y, z = launched_grid(kernel, tiles)
     blocks = x * y * z
     maker = {result: op for op in kernel.walk() for result in op.results}
     known = arguments(kernel, given)
 
     def numbers_of(block: int) -> Numbers:
         at = (block % x, block // x % y, block // (x * y))
-        return Numbers(maker, known, (x, y, z), at)
+        return Numbers(maker, known, (x, y, z), at, tiles)
 
     every = [op for loop, _ in loops for op, _ in _copies(loop)]
     share(kernel, every, range(min(blocks, timings.sms)), numbers_of, shared)
@@ -89,7 +92,8 @@ def floor_of(
     if len(sampled) == 1:
         busiest = -(-blocks // timings.sms) * sampled.pop()
     else:
-        busiest = sum(map(cycles, range(blocks))) / timings.sms
+        few = range(blocks) if tiles == (x, y, z) else (0, last // 3, last // 2, last)
+        busiest = sum(map(cycles, few)) / len(few) * blocks / timings.sms
     return busiest / (mhz * 1e6) + timings.launch * 1e-9
 
 
@@ -126,7 +130,18 @@ def _around(kernel: Kernel, inner: Operation) -> list[Operation]:
 
 def _turns(numbers: Numbers, chain: Sequence[Operation]) -> int:
     """How often the innermost goes round in a block; none where that cannot be told."""
-    turns = 1
-    for op in chain:
-        turns *= numbers.trips(*op.operands[:3]) or 0
+    first, *inner = chain
+    trips = numbers.trips(*first.operands[:3]) or 0
+    if not inner:
+        return trips
+    known = [numbers.trips(*op.operands[:3]) for op in inner]
+    if all(one is not None for one in known):
+        return trips * prod(one or 0 for one in known)
+    begin, step = (numbers.of(value) for value in (first.operands[0], first.operands[2]))
+    if begin is None or step is None:
+        return 0
+    turns = 0
+    for turn in range(trips):
+        numbers.bind(first.regions[0].arguments[0], begin + turn * step)
+        turns += _turns(numbers, inner)
     return turns

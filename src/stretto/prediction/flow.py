@@ -26,6 +26,7 @@ from stretto.prediction.instructions import (
     Delay,
     Free,
     Full,
+    Hand,
     Instruction,
     Product,
     Settle,
@@ -42,6 +43,8 @@ DEPTH = 16
 """Of k, that one instruction of a product takes."""
 GROUP = 4
 """Warps of a group."""
+TURNS = ("turn", "hand")
+"""What is counted for itself, whichever way a loop is gone through."""
 SHUFFLED = 48
 """Cycles that the assembler counts for lanes that are brought together."""
 
@@ -290,6 +293,10 @@ class Flow:
                 self._say(Free(ring, self._next(beat.thing, "free")))
             case "arrive":
                 self._say(Arrive(ring, self._next(beat.thing, "arrive")))
+            case "turn":
+                self._say(Full(ring, self._next(beat.thing, "full")))
+            case "hand":
+                self._say(Hand(ring, self._next(beat.thing, "hand")))
             case "copy":
                 turn = self._next(beat.thing, "copy")
                 self._say(Copy(ring, turn, beat.bytes, self._source(beat)))
@@ -318,9 +325,8 @@ class Flow:
         every = self.trips(score)
         trips = max(0, every - score.hidden)
         self._free = self.costing.contracted(score)
-        rings = {beat.thing for beat in score.kernel if beat.thing} | {
-            beat.thing for _, step in score.prologue for beat in step if beat.thing
-        }
+        steps = (score.kernel, *(step for _, step in score.prologue))
+        rings = {b.thing for step in steps for b in step if b.thing and b.kind not in TURNS}
         if trips < score.needed:
             for turn in range(trips):
                 self._step(score, score.singly, turn, stages=False)
@@ -356,6 +362,8 @@ class Flow:
                     self._say(Arrive(ring, at))
                 case "copy":
                     self._say(Copy(ring, at, beat.bytes, self._source(beat)))
+                case "turn" | "hand":
+                    self._outside(beat)
                 case "product":
                     self._say(self.costing.product(score.number, beat.op))
                 case "settle":

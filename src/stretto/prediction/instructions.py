@@ -90,6 +90,14 @@ class Arrive:
 
 
 @dataclass(frozen=True, slots=True)
+class Hand:
+    """Hand a turn on to whoever waits for it to be full."""
+
+    ring: str
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
 class Product:
     """Issue a product."""
 
@@ -119,7 +127,7 @@ class Step:
     key: int
 
 
-Instruction = Work | Delay | Full | Free | Copy | Arrive | Product | Settle | Step
+Instruction = Work | Delay | Full | Free | Copy | Arrive | Hand | Product | Settle | Step
 
 
 @dataclass(frozen=True)

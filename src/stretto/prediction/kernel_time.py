@@ -9,10 +9,11 @@ A loop is run for a few dozen trips; what is left of it goes at the pace of its 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from heapq import heapify, heapreplace
-from math import ceil
+from math import ceil, prod
+from typing import Any
 
 from stretto.errors import StrettoError
 from stretto.kernel import Operation, Value
@@ -30,7 +31,7 @@ from stretto.prediction.engine import Outcome
 from stretto.prediction.flow import Costing, products_of
 from stretto.prediction.issuing import QUARTERS
 from stretto.prediction.memory import memory_of
-from stretto.prediction.numbers import Grid, Number, Numbers, arguments
+from stretto.prediction.numbers import Grid, Number, Numbers, arguments, trips_of_turns
 from stretto.prediction.prediction import LoopTime, Prediction
 from stretto.prediction.running import TRIPS, TURNS, Programs, Subject, loops_of, pace, run, watch
 from stretto.prediction.score import Around, LoopScore
@@ -39,6 +40,7 @@ from stretto.prediction.threads import Threads, mean, registers_of
 from stretto.prediction.timeline import REDUCES
 from stretto.prediction.timings import clock_of, timings_of
 from stretto.prediction.touching import accesses
+from stretto.simulation.kernels.interpreter import launched_grid
 
 WARP = 32
 TOGETHER = 8
@@ -53,12 +55,31 @@ ASSUMED = 8
 """Trips of a loop of which nobody tells."""
 FIRST = 0
 """The loop in which kernels read clocks."""
+FEW = 12
+"""Trips of a loop that are run where they change from tile to tile: each number is run."""
+TWO = 2
+"""Consumers beyond which an SM is crowded."""
 LEFT_OUT = 0.5
 """Cycles of a step from which on a part is told."""
 COPIES_AND_ONE = 2
 """Agents of a kernel in which only one does more than to copy."""
 
 Trips = tuple[int, ...]
+Tiles = tuple[Trips, ...]
+
+
+@dataclass(frozen=True)
+class Timed:
+    """A tile of a block, or all of it where no loop is around others."""
+
+    alone: float
+    """Cycles of a block that has no other."""
+    further: float
+    """Cycles more behind another, whose end its own beginning overlaps."""
+    steady: float
+    """Of them, those in steady parts of loops."""
+    outcome: Outcome
+    """The run that tells them."""
 
 
 def predict_kernel(
@@ -159,20 +180,27 @@ class _Whole:
                 f"grid is {grid}; one to three axes of at least 1 block are possible"
             )
         x, y, z = (*grid, 1, 1)[:3]
-        self._grid: Grid = (x, y, z)
-        self._blocks = x * y * z
+        self._asked: Grid = (x, y, z)
+        self._grid = launched_grid(subject.kernel, self._asked)
+        self._blocks = prod(self._grid)
         self._given = arguments(subject.kernel, given)
         self._maker: dict[Value, Operation] = {
             result: op for op in subject.kernel.walk() for result in op.results
         }
         self._loops = loops_of(subject.score[0].parts)
+        self._around: tuple[Around, bool] | None = None
         if assumed is None:
             self._require_trips(given)
-        self._runs: dict[Trips, tuple[Outcome, float]] = {}
+        self._runs: dict[Trips, tuple[Outcome, Outcome]] = {}
         self._lengths: dict[Trips, tuple[float, Outcome]] = {}
+        self._tiles: dict[int, Tiles] = {}
+        self._timings_of: dict[Trips, Timed] = {}
         self._memory = memory_of(machine, self._clock)
         self._resident = self._residents()
         self._threads = self._loading()
+        if self._threads is None:
+            self._around = self._outermost()
+            self._tiles.clear()
         costs, copies = sources(
             subject.kernel,
             subject.score,
@@ -236,13 +264,16 @@ class _Whole:
         coded, tiles = self._coded.get(loop), pace(outcome, loop)
         if coded is None:
             return tiles
-        if self._stock is not None:
+        if self._stock is not None or not tiles:
             return coded
         alone = self._resident == 1 and len(self._subject.score) <= COPIES_AND_ONE
         return coded if alone else (coded + tiles + self._moving[loop]) / 2
 
     def _require_trips(self, given: Mapping[str, object]) -> None:
         numbers = self._numbers(0)
+        for part in self._loops:
+            if isinstance(part, Around) and part.counter is not None and part.lower is not None:
+                numbers.bind(part.counter, numbers.of(part.lower))
         if all(numbers.trips(p.lower, p.upper, p.step) is not None for p in self._loops):
             return
         first = {p.name: p.value for p in reversed(self._subject.kernel.parameters)}
@@ -254,10 +285,25 @@ class _Whole:
         hint = " ".join(f"{name}=N" for name in wanted)
         raise StrettoError(f"{told}; give the numbers that it is launched with: {hint}")
 
+    def _outermost(self) -> tuple[Around, bool] | None:
+        """A loop around others, and whether how often those go round changes with its turns."""
+        around = next((p for p in self._loops if isinstance(p, Around)), None)
+        if around is None:
+            return None
+        inner = (b for p in loops_of(around.body) for b in (p.lower, p.upper, p.step) if b)
+        return around, any(self._follows(bound, around.counter) for bound in inner)
+
+    def _follows(self, value: Value, counter: Value | None) -> bool:
+        """Whether a number is worked out from another."""
+        made = self._maker.get(value)
+        if value is counter or made is None:
+            return value is counter
+        return any(self._follows(operand, counter) for operand in made.operands)
+
     def _numbers(self, block: int) -> Numbers:
         x, y, _ = self._grid
         at = (block % x, block // x % y, block // (x * y))
-        return Numbers(self._maker, self._given, self._grid, at)
+        return Numbers(self._maker, self._given, self._grid, at, self._asked)
 
     def _residents(self) -> int:
         """Blocks that an SM has room for, and the grid has for it."""
@@ -309,80 +355,164 @@ class _Whole:
             len(met),
         )  # fmt: skip
 
-    def _turns(self, loop: int | None) -> int:
-        """How often a loop goes round in the first block, with those around it."""
-        turns = 1
-        for part, trips in zip(self._loops, self._trips(0), strict=True):
-            if isinstance(part, Around) or part.number == loop:
-                turns *= trips
-        return turns
+    def _turns(self, loop: int | None) -> float:
+        """How often a loop goes round in a block, with those around it, on average of a few."""
+        last = self._blocks - 1
+        some = [self._work(block) for block in sorted({0, last // 3, last // 2, last})]
+        if loop is None:
+            return sum(map(len, some)) / len(some)
+        at = [p.number if isinstance(p, LoopScore) else None for p in self._loops].index(loop)
+        return sum(tile[at] for tiles in some for tile in tiles) / len(some)
 
     # One block -----------------------------------------------------------------------------------
 
-    def _trips(self, block: int) -> Trips:
-        numbers = self._numbers(block)
-        told = [numbers.trips(p.lower, p.upper, p.step) for p in self._loops]
-        return tuple((self._assumed or 0) if trips is None else trips for trips in told)
+    def _work(self, block: int) -> Tiles:
+        """What a block goes over: of each turn of the loop around others, if there is one, how
+        often each loop goes round."""
+        if block not in self._tiles and not self._told_at_once():
+            self._tiles[block] = tuple(self._walked(block))
+        return self._tiles[block]
 
-    def _timed(self, trips: Trips) -> tuple[float, float, Outcome]:
-        """Cycles of a block, those outside of steady parts, and the run that tells them."""
-        if self._threads is not None:
-            return self._loaded(self._threads, trips)
-        most = tuple(TRIPS if isinstance(p, LoopScore) else TURNS for p in self._loops)
+    def _told_at_once(self) -> bool:
+        """Whether what all blocks go over can be told together, and is from now on."""
+        if self._around is None or not self._around[1] or self._grid != (self._blocks, 1, 1):
+            return False
+        around = self._around[0]
+        bounds = [None if p is around else (p.lower, p.upper, p.step) for p in self._loops]
+        told = [b for b in (*bounds, (around.lower, around.upper, around.step)) if b is not None]
+        if around.counter is None or any(value is None for one in told for value in one):
+            return False
+
+        def numbers_at(blocks: Any) -> Numbers:
+            at = (blocks, 0, 0)
+            return Numbers(self._maker, self._given, self._grid, at, self._asked)
+
+        *loops, outer = (one and [v for v in one if v is not None] for one in (*bounds, told[-1]))
+        assert outer is not None
+        every = trips_of_turns(numbers_at, outer, around.counter, loops, self._blocks)
+        if every is None:
+            return False
+        self._tiles = {block: tuple(tiles) for block, tiles in enumerate(every)}
+        return True
+
+    def _walked(self, block: int) -> Iterator[Trips]:
+        numbers = self._numbers(block)
+        if self._around is None:
+            yield self._trips(numbers)
+            return
+        around, varies = self._around
+        turns = self._told_trips(numbers, around)
+        first = None if around.lower is None else numbers.of(around.lower)
+        step = None if around.step is None else numbers.of(around.step)
+        if around.counter is None or first is None or step is None or not varies:
+            yield from (self._trips(numbers),) * turns
+            return
+        for turn in range(turns):
+            numbers.bind(around.counter, first + turn * step)
+            yield self._trips(numbers)
+
+    def _trips(self, numbers: Numbers) -> Trips:
+        """Of each loop, in the present turn of the one around it."""
+        around = None if self._around is None else self._around[0]
+        return tuple(1 if p is around else self._told_trips(numbers, p) for p in self._loops)
+
+    def _told_trips(self, numbers: Numbers, part: LoopScore | Around) -> int:
+        trips = numbers.trips(part.lower, part.upper, part.step)
+        return (self._assumed or 0) if trips is None else trips
+
+    def _length(self, tiles: Tiles) -> float:
+        """Cycles of a block that goes over these: those behind the first begin while the one before
+        ends."""
+        if not tiles:
+            return self._timings.block
+        first, *others = tiles
+        return self._timed(first).alone + sum(self._timed(tile).further for tile in others)
+
+    def _timed(self, trips: Trips) -> Timed:
+        """A tile, alone in a block and behind another."""
+        if trips not in self._timings_of:
+            if self._threads is not None:
+                cycles, outcome = self._loaded(self._threads, trips)
+                found = Timed(cycles, cycles, self._steady(trips, outcome), outcome)
+            else:
+                found = self._tile(trips)
+            self._timings_of[trips] = found
+        return self._timings_of[trips]
+
+    def _tile(self, trips: Trips) -> Timed:
+        longest = FEW if self._around is not None and self._around[1] else TRIPS
+        most = tuple(longest if isinstance(p, LoopScore) else TURNS for p in self._loops)
         short = tuple(min(pair) for pair in zip(trips, most, strict=True))
-        outcome, before = self._run(short)
-        around = next((n for n, p in enumerate(self._loops) if isinstance(p, Around)), None)
-        turns, ran = (1, 1) if around is None else (trips[around], short[around])
-        left = steady = 0.0
+        outcome, twice = self._run(short)
+        left = 0.0
         for loop, all_of, some in zip(self._loops, trips, short, strict=True):
             if isinstance(loop, LoopScore):
                 step = self._pace(outcome, loop.number)
                 # Steps that were run went tile by tile.
-                ran_otherwise = step - pace(outcome, loop.number)
+                ran = pace(outcome, loop.number)
+                ran_otherwise = step - ran if ran else 0.0
                 left += step * (all_of - some) + ran_otherwise * max(0, some - loop.first)
-                steady += step * max(0, all_of - loop.first)
-        cycles = self._timings.block + outcome.cycles + left * ran
-        if turns > ran:
-            cycles += (outcome.cycles - before + left) * (turns - ran)
-        return cycles, max(0.0, cycles - steady * turns), outcome
+        alone = self._timings.block + outcome.cycles + left
+        further = twice.cycles - outcome.cycles + left
+        crowded = self._crowded(trips)
+        alone, further = alone + crowded, further + crowded
+        return Timed(alone, further, self._steady(trips, outcome), outcome)
 
-    def _loaded(self, threads: Threads, trips: Trips) -> tuple[float, float, Outcome]:
-        """The same where threads load."""
+    def _crowded(self, trips: Trips) -> float:
+        """Cycles in which more than two consumers get into their loops, and out of them."""
+        known = self._timings.crowded
+        if not known or self._subject.consumers <= TWO or self._stock is not None:
+            return 0.0
+        cycles = known[min(self._subject.consumers - TWO, len(known)) - 1]
+        return cycles * sum(
+            n > 0 and any(beat.kind == "product" for beat in loop.kernel)
+            for score in self._subject.score[:1]
+            for loop, n in zip(loops_of(score.parts), trips, strict=True)
+            if isinstance(loop, LoopScore)
+        )
+
+    def _steady(self, trips: Trips, outcome: Outcome) -> float:
+        """Cycles of the steady parts of a tile's loops."""
+        threads = self._threads is not None
+        return sum(
+            (mean(outcome, p.number) if threads else self._pace(outcome, p.number))
+            * max(0, n - p.first)
+            for p, n in zip(self._loops, trips, strict=True)
+            if isinstance(p, LoopScore)
+        )
+
+    def _loaded(self, threads: Threads, trips: Trips) -> tuple[float, Outcome]:
+        """Cycles of a block where threads load, and the run that tells them."""
         if trips not in self._lengths:
             turns = dict(zip(map(_key, self._loops), trips, strict=True))
             self._lengths[trips] = threads.length(lambda part: turns[_key(part)])
-        cycles, outcome = self._lengths[trips]
-        steady = sum(
-            mean(outcome, loop.number) * max(0, n - loop.first)
-            for loop, n in zip(self._loops, trips, strict=True)
-            if isinstance(loop, LoopScore)
-        )
-        return cycles, max(0.0, cycles - steady), outcome
+        return self._lengths[trips]
 
-    def _run(self, short: Trips) -> tuple[Outcome, float]:
-        """A run of so many trips, and the cycles of one with a turn around less."""
+    def _run(self, short: Trips) -> tuple[Outcome, Outcome]:
+        """A run of so many trips, and one that makes them twice, if a loop is around them."""
         if short not in self._runs:
             by_number = {
                 loop.number: n
                 for loop, n in zip(self._loops, short, strict=True)
                 if isinstance(loop, LoopScore)
             }
-            turns = [n for p, n in zip(self._loops, short, strict=True) if isinstance(p, Around)]
 
-            def going(around: int) -> Outcome:
+            def going(turns: int) -> Outcome:
                 def often(part: LoopScore | Around) -> int:
-                    return by_number[part.number] if isinstance(part, LoopScore) else around
+                    if isinstance(part, LoopScore):
+                        return by_number[part.number]
+                    outer = self._around is not None and part.counter is self._around[0].counter
+                    return turns if outer else TURNS
 
                 together = min(self._resident, TOGETHER)
                 return run(self._subject, self._costing, often, together)
 
-            outcome = going(turns[0] if turns else 1)
-            before = going(turns[0] - 1).cycles if turns and turns[0] > 1 else 0.0
-            self._runs[short] = (outcome, before)
+            once = going(1)
+            self._runs[short] = (once, once if self._around is None else going(TURNS))
         return self._runs[short]
 
     def watched(self) -> Watched:
-        trips = self._trips(0)
+        (trips, *_) = self._work(0)
 
         def often(part: LoopScore | Around) -> int:
             if isinstance(part, Around):
@@ -409,8 +539,8 @@ class _Whole:
         """Of a kernel whose threads load."""
         if self._threads is None:
             return None
-        trips = self._trips(0)
-        cycles, _, _ = self._loaded(self._threads, trips)
+        (trips, *_) = self._work(0)
+        cycles, _ = self._loaded(self._threads, trips)
         turns = dict(zip(map(_key, self._loops), trips, strict=True))
         alone = self._threads.unhindered(lambda part: turns[_key(part)], cycles)
         # What has no register is stored and loaded again: the more there is, the worse.
@@ -419,29 +549,33 @@ class _Whole:
 
     def found(self) -> Prediction:
         last = self._blocks - 1
-        same = len({self._trips(block) for block in (0, last // 3, last // 2, last)}) == 1
-        around = any(isinstance(loop, Around) for loop in self._loops)
-        if self._blocks > BLOCKS_WALKED and (around or not same):
+        same = len({self._work(block) for block in (0, last // 3, last // 2, last)}) == 1
+        same = same and self._around is None
+        if self._blocks > BLOCKS_WALKED and not same:
             told = f"{self._blocks:,} blocks, whose loops go round differently often"
             raise StrettoError(f"{told}; give a grid of at most {BLOCKS_WALKED:,}")
-        ordered = [self._trips(block) for block in range(1 if same else self._blocks)]
-        lengths = {trips: self._timed(trips)[0] for trips in dict.fromkeys(ordered)}
+        ordered = [self._work(block) for block in range(1 if same else self._blocks)]
+        lengths = {tiles: self._length(tiles) for tiles in dict.fromkeys(ordered)}
         places = self._timings.sms * self._resident
         # Where threads load, a block's length has what passes until the next one begins.
         gap = self._memory.follow[0] if self._memory and self._threads is None else 0.0
+        if len(self._subject.score) > 1 and self._stock is None:
+            gap = max(gap, self._timings.follow)
         busy = [0.0] * min(places, self._blocks)
         if same:
             most, fewest = -(-self._blocks // places), max(1, self._blocks // places)
             busy = [n * (lengths[ordered[0]] + gap) - gap for n in (fewest, most)]
         heapify(busy)
-        for trips in () if same else ordered:
-            heapreplace(busy, busy[0] + lengths[trips] + (gap if busy[0] else 0.0))
-        cycles = self._ended(max(busy), ordered[0]) if same else max(busy)
-        middle = sorted(ordered)[len(ordered) // 2]
-        length, outside, outcome = self._timed(middle)
+        for tiles in () if same else ordered:
+            heapreplace(busy, busy[0] + lengths[tiles] + (gap if busy[0] else 0.0))
+        cycles = self._ended(max(busy), ordered[0][0]) if same else max(busy)
+        middle = sorted(ordered, key=lambda tiles: lengths[tiles])[len(ordered) // 2]
+        steady = sum(self._timed(tile).steady for tile in middle)
+        trips = sorted(middle)[len(middle) // 2]
+        outcome = self._timed(trips).outcome
         loops = tuple(
-            self._told(loop, trips, outcome)
-            for loop, trips in zip(self._loops, middle, strict=True)
+            self._told(loop, n, outcome)
+            for loop, n in zip(self._loops, trips, strict=True)
             if isinstance(loop, LoopScore)
         )
         return Prediction(
@@ -450,17 +584,17 @@ class _Whole:
             mode=self._subject.mode,
             consumers=self._subject.consumers,
             rings=dict(self._subject.depths),
-            grid=self._grid,
+            grid=self._asked,
             loops=loops,
-            block=length,
-            fill=outside,
+            block=lengths[middle],
+            fill=max(0.0, lengths[middle] - steady),
             resident=self._resident,
             waves=self._blocks / places,
             cycles=cycles,
             tail=cycles - min(busy) if self._blocks >= places else 0.0,
             clock=self._clock,
             seconds=cycles / (self._clock * 1e6) + self._timings.launch * 1e-9,
-            flops=self._flops(ordered, same),
+            flops=sum(map(self._flops, ordered)) * (self._blocks if same else 1),
             spilled=self._spilled(),
             assembled=self._subject.assembled is not None,
         )
@@ -481,29 +615,16 @@ class _Whole:
         length, _ = few.length(lambda part: turns[_key(part)])
         return min(cycles, full * self._timed(trips)[0] + length)
 
-    def _flops(self, ordered: list[Trips], same: bool) -> float:
+    def _flops(self, tiles: Tiles) -> float:
+        """Of a block."""
         total = 0.0
-        for trips in ordered:
-            turns = 1
-            for loop, n in zip(self._loops, trips, strict=True):
-                if isinstance(loop, Around):
-                    turns *= n
-                else:
-                    total += self._costing.flops(loop.number) * n * turns
-        if not same:
-            return total
-        if not any(isinstance(loop, Around) for loop in self._loops):
-            return total * self._blocks
-        # Turns of a loop around others differ by one from block to block.
-        counted = 0.0
-        for block in range(self._blocks):
-            turns = 1
-            for loop, n in zip(self._loops, self._trips(block), strict=True):
-                if isinstance(loop, Around):
-                    turns *= n
-                else:
-                    counted += self._costing.flops(loop.number) * n * turns
-        return counted
+        for trips in tiles:
+            often = list(zip(self._loops, trips, strict=True))
+            turns = prod(n for part, n in often if isinstance(part, Around))
+            total += turns * sum(
+                self._costing.flops(p.number) * n for p, n in often if isinstance(p, LoopScore)
+            )
+        return total
 
     def _told(self, loop: LoopScore, trips: int, outcome: Outcome) -> LoopTime:
         program = self._subject.programs[loop.number]

@@ -7,8 +7,11 @@ Whatever cannot be told from the arguments (a number that is loaded, say) is Non
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
+from typing import Any
+
+import numpy as np
 
 from stretto.errors import StrettoError
 from stretto.kernel import Kernel, Operation, Value
@@ -19,6 +22,8 @@ from stretto.simulation.kernels.evaluator import Evaluator
 
 Grid = tuple[int, int, int]
 Number = int | float
+Array = Any
+"""NumPy's, of numbers of several blocks."""
 
 
 def arguments(kernel: Kernel, given: Mapping[str, Number | tuple[int, ...]]) -> dict[Value, Number]:
@@ -56,10 +61,11 @@ class Numbers:
         given: Mapping[Value, Number],
         grid: Grid,
         block: Grid,
+        tiles: Grid | None = None,
     ) -> None:
         self._maker = maker
         self._known: dict[Value, Number | None] = dict(given)
-        self._evaluator = Evaluator(grid, block)
+        self._evaluator = Evaluator(grid, block, tiles=tiles)
 
     def bind(self, value: Value, number: Number | None) -> None:
         """A loop's counter; what was computed with another is forgotten."""
@@ -88,7 +94,7 @@ class Numbers:
         except (StrettoError, TypeError, ValueError, KeyError):
             return None
         number = results[made.results.index(value)]
-        return None if number is None else number.item() if hasattr(number, "item") else number
+        return number.item() if hasattr(number, "item") and not np.ndim(number) else number
 
     def trips(self, lower: Value | None, upper: Value | None, step: Value | None) -> int | None:
         """How often a loop goes round."""
@@ -97,6 +103,41 @@ class Numbers:
             return None
         begin, end, by = (int(n) for n in bounds if n is not None)
         return max(0, -(-(end - begin) // by)) if by > 0 else None
+
+
+def trips_of_turns(
+    numbers_at: Callable[[Array], Numbers],
+    around: Sequence[Value],
+    counter: Value,
+    loops: Sequence[Sequence[Value] | None],
+    blocks: int,
+) -> list[list[tuple[int, ...]]] | None:
+    """Of each block and each turn of the loop around them, how often loops go round, all at once;
+    None where it cannot be told. The bounds of a loop are given, or None for one turn.
+
+    `numbers_at` has the numbers of several blocks, which are then arrays.
+    """
+    every = np.arange(blocks)
+    numbers = numbers_at(every)
+    lower, upper, step = (numbers.of(value) for value in around)
+    if lower is None or upper is None or step is None:
+        return None
+    turns = np.maximum(0, -(-(np.asarray(upper) - lower) // step)) + 0 * every
+    first = np.cumsum(turns) - turns
+    block = np.repeat(every, turns)
+    turn = np.arange(len(block)) - first[block]
+    numbers = numbers_at(block)
+    numbers.bind(counter, lower + turn * step)
+    found: list[Array] = []
+    for loop in loops:
+        bounds = [1] * 3 if loop is None else [numbers.of(value) for value in loop]
+        if any(bound is None for bound in bounds):
+            return None
+        begin, end, by = (np.asarray(bound) for bound in bounds)
+        trips = np.ones_like(block) if loop is None else np.maximum(0, -(-(end - begin) // by))
+        found.append(trips + 0 * block)
+    rows = [tuple(map(int, row)) for row in zip(*found, strict=True)]
+    return [rows[at : at + many] for at, many in zip(first, turns, strict=True)]
 
 
 def _touches_memory(made: Operation) -> bool:

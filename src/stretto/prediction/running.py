@@ -152,7 +152,7 @@ def _readers(scores: Iterable[AgentScore]) -> dict[str, int]:
     found: dict[str, set[str]] = {}
     for score in scores:
         for beat in _beats(score.parts):
-            if beat.thing and beat.kind in ("full", "free", "copy", "arrive"):
+            if beat.thing and beat.kind in ("full", "free", "copy", "arrive", "turn", "hand"):
                 found.setdefault(beat.thing, set())
             if beat.kind == "arrive":
                 found[beat.thing].add(score.agent)

@@ -31,6 +31,8 @@ from stretto.program.instructions import (
     If,
     Instruction,
     Load,
+    NamedArrive,
+    NamedSync,
     Pipelined,
     Product,
     Put,
@@ -47,9 +49,12 @@ from stretto.program.instructions import (
 from stretto.program.kernel_program import Barriers, TensorMemory
 from stretto.program.walk import walk
 
-BeatKind = Literal["full", "free", "copy", "arrive", "product", "settle", "work", "store", "drain"]
+BeatKind = Literal[
+    "full", "free", "copy", "arrive", "product", "settle", "work", "store", "drain", "turn", "hand"
+]
 """Waits for a slot that is full or free, or for products; a copy that is issued; an arrival that
-frees a slot; a product that is issued; arithmetic; a copy out, and the wait until it has read."""
+frees a slot; a product that is issued; arithmetic; a copy out, and the wait until it has read; a
+wait for one's turn, which another hands on."""
 
 
 @dataclass(frozen=True)
@@ -126,6 +131,8 @@ class Around:
     upper: Value | None
     step: Value | None
     body: tuple[Beat | LoopScore | Around, ...]
+    counter: Value | None = None
+    """What trip counts of the loops inside may follow from."""
 
 
 Part = Beat | LoopScore | Around
@@ -175,7 +182,8 @@ class _Reader:
                     yield self._loop(instruction)
                 case For(operation=Operation() as loop):
                     lower, upper, step = loop.operands[:3]
-                    yield Around(lower, upper, step, tuple(self._parts(instruction.body)))
+                    counter = loop.regions[0].arguments[0]
+                    yield Around(lower, upper, step, tuple(self._parts(instruction.body)), counter)
                 case While():
                     yield Around(None, None, None, tuple(self._parts(instruction.body)))
                 case If():
@@ -214,6 +222,9 @@ class _Reader:
             case CopyIn():
                 memory = instruction.target.memory
                 yield Beat("copy", name, memory, bytes=instruction.bytes, operation=operation)
+            case NamedSync() | NamedArrive():
+                waits = "turn" if isinstance(instruction, NamedSync) else "hand"
+                yield Beat(waits, "", instruction.barrier)
             case CopyOut():
                 yield Beat("store", name, operation=operation)
             case StoreWait():
@@ -280,6 +291,9 @@ class _Reader:
                 return Beat("arrive", op, instruction.barrier.name, stage, operation=operation)
             case CopyIn(target=target, bytes=bytes):
                 return Beat("copy", op, target.memory, stage, bytes=bytes, operation=operation)
+            case NamedSync() | NamedArrive():
+                waits = "turn" if isinstance(instruction, NamedSync) else "hand"
+                return Beat(waits, op, instruction.barrier, stage)
             case CopyOut():
                 return Beat("store", op, "", stage, operation=operation)
             case Product() | TensorProduct():

@@ -54,6 +54,10 @@ class Timings:
     """Nanoseconds of a launch."""
     block: float
     """Cycles from the beginning of a block to that of its agents."""
+    follow: float
+    """Cycles from the end of a block of several agents to the beginning of the next, beyond."""
+    crowded: tuple[float, ...]
+    """Cycles of a loop, beyond its steps, of one consumer more than two, of two more, ..."""
     store: tuple[float, float]
     """Of a copy out: until it has read shared memory, and bytes a cycle."""
     threads: int
@@ -150,6 +154,8 @@ def timings_of(machine: Machine) -> Timings:
         figures["clock"][0],
         figures["launch"][0],
         figures["block"][0],
+        figures.get("agents_follow", (0.0,))[0],
+        figures.get("crowded_loop", ()),
         (figures["store"][0], figures["store"][1]),
         int(figures["threads"][0]),
         int(figures["registers"][0]),
