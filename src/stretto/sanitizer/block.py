@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -35,7 +35,7 @@ TENSOR_COLUMNS = 512
 """Of 128 lanes and 32 bits."""
 REGISTERS = 65_536
 """Of a multiprocessor, 32 bits each."""
-STEPS = 60_000
+STEPS = 12_000
 """Synchronizing operations of an agent before its program is left."""
 _ASSIGNED = re.compile(r"^\s*(?:self\.)?(\w+)\s*(?::[^=]+)?=[^=]")
 
@@ -137,7 +137,12 @@ class Block:
         self.allocations: list[Allocation] = []
         self.columns: list[tuple[Allocation, int]] = []
         """Tensor memory, and how many columns it takes."""
-        self.barriers: dict[tuple[int, int], Barrier] = {}
+        self.cluster = int(options.get("num_ctas", 1))
+        """Blocks of a cluster: all run in step, each with clocks and memory of its own."""
+        self._acting: Agent | None = None
+        self.paired = False
+        """Whether products are those of two blocks."""
+        self.barriers: dict[tuple[int, int, int], Barrier] = {}
         self.named: dict[int, NamedBarrier] = {}
         self.findings: list[Finding] = []
         self._raced: dict[tuple[Any, ...], Raced] = {}
@@ -149,6 +154,8 @@ class Block:
         """Whether the compiler inserts proxy fences within a partition."""
         self.left = False
         """Whether it was not run to its end."""
+        self.glimpsed = False
+        """Whether its kernel was run so often that it need not be."""
         self.history = History()
         """What was begun, and by whom, in this order."""
         self.program = 0
@@ -168,9 +175,41 @@ class Block:
 
     @property
     def agent(self) -> Agent:
-        """Who runs."""
-        assert self.scheduler.current is not None
-        return self.scheduler.current
+        """Who runs; where all blocks of a cluster are gone through, the one at hand."""
+        running = self.scheduler.current
+        assert running is not None
+        acting = self._acting
+        return running if acting is None or acting.peers[0] is not running else acting
+
+    def ctas(self) -> Iterator[Agent]:
+        """The partition at hand in each block of the cluster; it acts until the next is asked for.
+
+        Nobody else may run meanwhile.
+        """
+        try:
+            for peer in self.agent.peers:
+                self._acting = peer
+                yield peer
+        finally:
+            self._acting = None
+
+    def acting(self, cta: int) -> Agent:
+        """The partition at hand in one block of the cluster, which acts from here on."""
+        self._acting = self.agent.peers[cta]
+        return self._acting
+
+    def meet_cluster(self) -> None:
+        """The partition at hand hears in each block of the cluster what it knows in the others."""
+        peers = self.agent.peers
+        if len(peers) > 1:
+            clock, fenced = {}, {}
+            for peer in peers:
+                merge(clock, peer.clock)
+                merge(fenced, peer.fenced)
+            for peer in peers:
+                merge(peer.clock, clock)
+                merge(peer.fenced, fenced)
+                peer.tick()
 
     def own(self, what: str) -> int:
         """The component of one of an agent's asynchronous queues."""
@@ -193,11 +232,16 @@ class Block:
         return access
 
     def _agent(self, name: str, warps: int, parent: Agent | None = None) -> Agent:
-        component = self.new_component()
-        clock = dict(parent.clock) if parent else {}
-        fenced = dict(parent.fenced) if parent else {}
-        clock[component] = 1
-        return Agent(name, component, clock, fenced, warps)
+        """A partition, in each block of the cluster."""
+        made: list[Agent] = []
+        for cta in range(self.cluster):
+            component = self.new_component()
+            clock = dict(parent.peers[cta].clock) if parent else {}
+            fenced = dict(parent.peers[cta].fenced) if parent else {}
+            clock[component] = 1
+            told = f"{name}, block {cta}" if self.cluster > 1 else name
+            made.append(Agent(told, component, clock, fenced, warps, cta, made))
+        return made[0]
 
     def run(self, work: Callable[[], None], warps: int) -> None:
         """All of it; findings are there afterwards."""
@@ -217,11 +261,12 @@ class Block:
         except KernelError:
             pass
         except StepsExceededError:
-            self.coverage.leave_out(
-                f"{self.launch}: program {self.at} was left after {self.scheduler.steps} "
-                "synchronizing operations of one agent"
-            )
             self.left = True
+            if not self.glimpsed:
+                self.coverage.leave_out(
+                    f"{self.launch}: program {self.at} was left after {self.scheduler.steps} "
+                    "synchronizing operations of one agent"
+                )
         except NotCoveredError as error:
             where = f"{error.site}: " if error.site is not NOWHERE else ""
             self.coverage.leave_out(f"{where}{error.what}")
@@ -305,16 +350,18 @@ class Block:
             agent = self._agent(name, warps, parent)
             agent.work = work_of(number, agent, work)
             agents.append(agent)
-        parent.tick()
+        for peer in parent.peers:
+            peer.tick()
         for agent in agents:
             self.scheduler.spawn(agent)
         self.scheduler.block(
             lambda: all(agent.done for agent in agents), lambda: "the end of its partitions"
         )
-        for agent in agents:
-            merge(parent.clock, agent.clock)
-            merge(parent.fenced, agent.fenced)
-        parent.tick()
+        for peer in parent.peers:
+            for agent in agents:
+                merge(peer.clock, agent.peers[peer.cta].clock)
+                merge(peer.fenced, agent.peers[peer.cta].fenced)
+            peer.tick()
         return results[0]
 
     # Loops --------------------------------------------------------------------------------------

@@ -34,6 +34,18 @@ class Place:
     key: Key
     written: Access | None = None
     reads: dict[int, Access] = field(default_factory=dict[int, Access])
+    filled: bool = False
+    """Whether all of it has been written."""
+
+
+@dataclass(eq=False)
+class Record:
+    """What was done to the memory of one block of a cluster."""
+
+    mask: Any
+    """Of each byte: whether it was ever written."""
+    places: dict[Key, Place] = field(default_factory=dict[Key, Place])
+    overlaps: dict[Key, list[Place]] = field(default_factory=dict[Key, list[Place]])
 
 
 @dataclass(eq=False)
@@ -53,12 +65,16 @@ class Allocation:
     last_use: int
     parts: int = 1
     """Blocks of a cluster that have it between them."""
-    mask: Any = None
-    places: dict[Key, Place] = field(default_factory=dict[Key, Place])
-    overlaps: dict[Key, list[Place]] = field(default_factory=dict[Key, list[Place]])
+    records: dict[int, Record] = field(default_factory=dict[int, Record])
+    """Of each block of a cluster."""
 
-    def __post_init__(self) -> None:
-        self.mask = np.zeros(self.data.size, np.bool_)
+    def _record(self, cta: int | None) -> Record:
+        """Of a block of the cluster; None: of the one that acts."""
+        number = self.block.agent.cta if cta is None else cta
+        known = self.records.get(number)
+        if known is None:
+            known = self.records[number] = Record(np.zeros(self.data.size, np.bool_))
+        return known
 
     @property
     def bytes(self) -> int:
@@ -76,22 +92,26 @@ class Allocation:
             return self.name
         return f"{self.name}[{key[0] // self.slot_bytes}]"
 
-    def _mask_of(self, key: Key) -> Any:
-        start, shape, strides, _ = key
-        return np.ndarray(shape, np.bool_, self.mask.data, start, strides)
+    @staticmethod
+    def _filled(record: Record, place: Place) -> bool:
+        """Whether all of a place has been written."""
+        if not place.filled:
+            start, shape, strides, _ = place.key
+            place.filled = bool(np.ndarray(shape, np.bool_, record.mask.data, start, strides).all())
+        return place.filled
 
-    def _touched(self, key: Key) -> list[Place]:
+    def _touched(self, record: Record, key: Key) -> list[Place]:
         """Everything that overlaps a view, itself first."""
-        known = self.overlaps.get(key)
+        known = record.overlaps.get(key)
         if known is not None:
             return known
-        place = self.places[key] = Place(key)
+        place = record.places[key] = Place(key)
         found = [place]
-        for other, at in self.places.items():
+        for other, at in record.places.items():
             if other != key and self._overlap(key, other):
                 found.append(at)
-                self.overlaps[other].append(place)
-        self.overlaps[key] = found
+                record.overlaps[other].append(place)
+        record.overlaps[key] = found
         return found
 
     def _overlap(self, a: Key, b: Key) -> bool:
@@ -125,17 +145,20 @@ class Allocation:
     # Accesses -----------------------------------------------------------------------------------
 
     def read(
-        self, view: Any, access: Access, clock: Clock, fenced: Clock, later: bool = False
-    ) -> Callable[[], None] | None:
+        self, view: Any, access: Access, clock: Clock, fenced: Clock, later: bool = False,
+        cta: int | None = None,
+    ) -> Callable[[], None] | None:  # fmt: skip
         """By whoever knows so much.
 
         What nothing has written is told at once, or `later`: by a call of what is given back, when
         the value is used.
         """
         key = self.key_of(view)
+        record = self._record(cta)
         self.block.history.touches(access, self.slot_of(key))
         raced = False
-        for place in self._touched(key):
+        touched = self._touched(record, key)
+        for place in touched:
             last = place.written
             if last is not None:
                 if clock.get(last.component, 0) < last.time:
@@ -144,9 +167,9 @@ class Allocation:
                 elif self._unfenced(last, access, fenced):
                     raced = True
                     self.block.unfenced(self, key, last, access)
-        self.places[key].reads[access.component] = access
+        touched[0].reads[access.component] = access
         self.last_use = self.block.now()
-        if raced or self._mask_of(key).all():
+        if raced or self._filled(record, touched[0]):
             return None
 
         def tell() -> None:
@@ -157,11 +180,15 @@ class Allocation:
         tell()
         return None
 
-    def write(self, view: Any, access: Access, clock: Clock, fenced: Clock) -> None:
+    def write(
+        self, view: Any, access: Access, clock: Clock, fenced: Clock, cta: int | None = None
+    ) -> None:
         """By whoever knows so much."""
         key = self.key_of(view)
+        record = self._record(cta)
         self.block.history.touches(access, self.slot_of(key))
-        for place in self._touched(key):
+        touched = self._touched(record, key)
+        for place in touched:
             last = place.written
             if last is not None:
                 if clock.get(last.component, 0) < last.time:
@@ -173,10 +200,13 @@ class Allocation:
                     self.block.race("overwrite", self, key, reader, access)
                 elif self._unfenced(reader, access, fenced):
                     self.block.reused_unfenced(self, key, reader, access)
-        place = self.places[key]
+        place = touched[0]
         place.written = access
         place.reads.clear()
-        self._mask_of(key)[...] = True
+        if not place.filled:
+            start, shape, strides, _ = key
+            np.ndarray(shape, np.bool_, record.mask.data, start, strides)[...] = True
+            place.filled = True
         self.last_use = self.block.now()
 
 

@@ -25,8 +25,9 @@ class StopRun(BaseException):
 
 def merge(into: Clock, other: Clock) -> None:
     """Hear of what another knows."""
+    known = into.get
     for component, time in other.items():
-        if into.get(component, 0) < time:
+        if known(component, 0) < time:
             into[component] = time
 
 
@@ -40,6 +41,10 @@ class Agent:
     fenced: Clock
     """Up to where what threads wrote is visible to the asynchronous proxy."""
     warps: int
+    cta: int = 0
+    """Which block of the cluster it belongs to."""
+    peers: list[Agent] = field(default_factory=list["Agent"])
+    """The same partition in every block of the cluster; all run in step."""
     work: Callable[[], None] | None = None
     until: Callable[[], bool] | None = None
     """What it waits for; None: it is ready."""
@@ -54,6 +59,9 @@ class Agent:
     """Its place in the order in which agents are preferred."""
     context: dict[str, Any] = field(default_factory=dict[str, Any])
     """What operations keep of it: groups in flight, counters."""
+
+    def __post_init__(self) -> None:
+        self.peers = self.peers or [self]
 
     def tick(self) -> None:
         """What it does from here on is later than what it has told."""

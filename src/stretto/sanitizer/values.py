@@ -93,7 +93,7 @@ class Dtype:
         if not self.packed:
             return np.asarray(value).astype(self.raw, copy=False)
         if self.name == "bfloat16":
-            return (_bfloat_bits(value) >> 16).astype(np.uint16)
+            return _bfloat_bits(value)
         return _float8_bits(self.name, np.asarray(value, dtype=np.float32))
 
     def cast(self, value: Any) -> Any:
@@ -107,10 +107,14 @@ class Dtype:
 
 
 def _bfloat_bits(value: Any) -> Any:
-    bits = np.ascontiguousarray(value, dtype=np.float32).view(np.uint32)
-    bits = bits.reshape(np.shape(value)).astype(np.uint64)
-    even = (bits >> 16) & 1
-    return ((bits + 0x7FFF + even) & 0xFFFF0000).astype(np.uint32)
+    """To the nearest pattern, ties to even; what is no number stays none."""
+    given = np.ascontiguousarray(value, dtype=np.float32)
+    bits = given.view(np.uint32)
+    made = ((bits + (((bits >> 16) & 1) + np.uint32(0x7FFF))) >> 16).astype(np.uint16)
+    lost = np.isnan(given)
+    if lost.any():
+        made[lost] = 0x7FC0
+    return made.reshape(np.shape(value))
 
 
 @cache

@@ -363,15 +363,21 @@ _OF_ARRAYS: dict[int, tuple[Any, Tensor]] = {}
 """Of arrays that were handed over: one tensor each, which knows who wrote what."""
 
 
+REPEATED = 1_000_003
+"""Random numbers after which a large array begins anew; a prime, so that no two rows are alike."""
+
+
 def _random(kind: str) -> Any:
     def make(*shape: Any, dtype: Any = FLOAT32, **_: Any) -> Tensor:
         sizes = _shape(shape)
         rng = _RANDOM[0]
+        few = min(math.prod(sizes), REPEATED)
         if kind == "normal":
-            made = rng.standard_normal(sizes, dtype=np.float32)
+            made = rng.standard_normal(few, dtype=np.float32)
         else:
-            made = rng.random(sizes, dtype=np.float32)
-        return tensor_of(made, dtype)
+            made = rng.random(few, dtype=np.float32)
+        raw = tensor_of(made, dtype).raw
+        return Tensor(np.resize(raw, sizes) if few else raw.reshape(sizes), dtype)
 
     return make
 
