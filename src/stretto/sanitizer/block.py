@@ -240,7 +240,9 @@ class Block:
             fenced = dict(parent.peers[cta].fenced) if parent else {}
             clock[component] = 1
             told = f"{name}, block {cta}" if self.cluster > 1 else name
-            made.append(Agent(told, component, clock, fenced, warps, cta, made))
+            made.append(Agent(told, component, clock, fenced, warps, cta))
+        for agent in made:
+            agent.peers = made
         return made[0]
 
     def run(self, work: Callable[[], None], warps: int) -> None:

@@ -84,8 +84,8 @@ class Launcher:
     label: str = ""
     """What the launches at hand belong to: a test, a class of trip counts."""
     count: int = 0
-    skipped: bool = False
-    """Whether a test skips the GPU that it sees."""
+    skipped: list[str] = field(default_factory=list[str])
+    """Tests that skip the GPU that they see."""
     checked: set[str] = field(default_factory=set[str])
     history: History = field(default_factory=History)
     """Of the last program."""

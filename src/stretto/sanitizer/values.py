@@ -141,18 +141,22 @@ def _float8_values(name: str) -> Any:
 
 
 def _float8_bits(name: str, value: Any) -> Any:
-    """To the nearest pattern, ties to even; too large is the largest (or infinite)."""
-    table = _float8_values(name)
-    positive = table[:128]
-    finite = positive[np.isfinite(positive)]
-    size = np.abs(value)
-    above = np.clip(np.searchsorted(finite, size), 0, len(finite) - 1)
-    below = np.maximum(above - 1, 0)
-    far, near = finite[above] - size, size - finite[below]
-    lower = (near < far) | ((near == far) & (below % 2 == 0))
-    bits = np.where(lower & (size < finite[-1]), below, above).astype(np.uint8)
-    bits = np.where(np.isnan(value), np.uint8(0x7F), bits)
-    return (bits | (np.signbit(value).astype(np.uint8) << 7)).astype(np.uint8)
+    """To the nearest pattern, ties to even; too large is the largest."""
+    mantissa, bias, largest = (3, 7, 0x7E) if "e4" in name else (2, 15, 0x7B)
+    given = np.ascontiguousarray(value, dtype=np.float32)
+    size = given.view(np.uint32) & np.uint32(0x7FFFFFFF)
+    left = np.uint32(23 - mantissa)
+    half = np.uint32((1 << (22 - mantissa)) - 1)
+    code = ((size + (half + ((size >> left) & 1))) >> left).astype(np.int32)
+    code -= (127 - bias) << mantissa
+    small = np.abs(given) < 2.0 ** (1 - bias)
+    if small.any():
+        code[small] = np.rint(np.abs(given[small]) * 2.0 ** (bias - 1 + mantissa))
+    bits = np.clip(code, 0, largest).astype(np.uint8)
+    lost = np.isnan(given)
+    if lost.any():
+        bits[lost] = 0x7F
+    return (bits | (np.signbit(given).astype(np.uint8) << 7)).reshape(np.shape(value))
 
 
 def _int(name: str, bits: int) -> Dtype:

@@ -19,7 +19,14 @@ from typing import Any
 from stretto.sanitizer.buffers import TensorMemory, TensorMemoryType, allocate_tensor
 from stretto.sanitizer.layouts import TensorMemoryLayout, TensorMemoryScalesLayout
 from stretto.sanitizer.pointers import Descriptor, Im2ColDescriptor
-from stretto.sanitizer.stand_ins import language, libdevice, nvidia, products, tensors
+from stretto.sanitizer.stand_ins import (
+    language,
+    libdevice,
+    microscaling,
+    nvidia,
+    products,
+    tensors,
+)
 from stretto.sanitizer.stand_ins.tensors import CAPABILITY, Tensor
 from stretto.sanitizer.values import DTYPES, TileType
 
@@ -386,6 +393,9 @@ def made(launch: Launch) -> dict[str, types.ModuleType]:
         "triton.testing": testing,
         "triton.runtime": runtime,
         "triton.experimental": experimental,
+        "triton.tools.mxfp": _Module(
+            "mxfp", MXFP4Tensor=microscaling.MXFP4Tensor, MXScaleTensor=microscaling.MXScaleTensor
+        ),
         base: gluon,
         f"{base}.language": gl,
         f"{base}.language.nvidia": of_nvidia,
