@@ -47,6 +47,8 @@ class Barrier:
     initialized: bool = False
     heard: Clock = field(default_factory=dict[int, int])
     heard_fenced: Clock = field(default_factory=dict[int, int])
+    causes: Clock = field(default_factory=dict[int, int])
+    """What those knew that began the copies of the phase at hand; a copy does not hand that on."""
     done: list[tuple[Clock, Clock]] = field(default_factory=list[tuple[Clock, Clock]])
     waits: dict[int, list[Access]] = field(default_factory=dict[int, list[Access]])
     """Of each completion: who has waited for it."""
@@ -64,6 +66,8 @@ class Barrier:
     last_known: dict[str, tuple[Site, int]] = field(default_factory=dict[str, tuple[Site, int]])
     """Of each agent: its last wait, where that passed on what it knew already."""
     born: Access | None = None
+    """Its initialization, as long as somebody may use it without knowing of that."""
+    begun: Access | None = None
     """Its initialization."""
     users: dict[int, Access] = field(default_factory=dict[int, Access])
     """Of each agent: its last use."""
@@ -73,7 +77,7 @@ class Barrier:
         self.count = self.pending = count
         self.bytes = self.completed = 0
         self.initialized = True
-        self.heard, self.heard_fenced = {}, {}
+        self.heard, self.heard_fenced, self.causes = {}, {}, {}
         self.done.clear()
         self.done_by.clear()
         self.brought.clear()
@@ -117,7 +121,7 @@ class Barrier:
         self.flying.remove(copy)
         self.brought.append(copy.access)
         self.bytes -= copy.bytes
-        merge(self.heard, copy.clock)
+        merge(self.causes, copy.clock)
         self.heard[self.copies] = max(copy.access.time, self.heard.get(self.copies, 0))
         merge(self.heard_fenced, copy.fenced)
         self._turn()
@@ -130,11 +134,12 @@ class Barrier:
         knows = self.heard
         knows[self.component] = self.completed + 1
         for wait in self.waits.get(self.completed - 1, ()):
-            if knows.get(wait.component, 0) < wait.time:
+            known = max(knows.get(wait.component, 0), self.causes.get(wait.component, 0))
+            if known < wait.time:
                 self.block.overrun(self, self.completed, wait)
         self.done.append((knows, self.heard_fenced))
         self.done_by.append((*self.arrivals, *self.brought))
-        self.heard, self.heard_fenced = {}, {}
+        self.heard, self.heard_fenced, self.causes = {}, {}, {}
         self.completed += 1
         self.pending = self.count
         self.arrivals.clear()
@@ -158,6 +163,11 @@ class Barrier:
                 for c in self.flying
             ),
         )
+
+    def brought_about_by(self, clock: Clock) -> bool:
+        """Whether somebody knows of all that the last completion took."""
+        by = self.done_by[-1]
+        return all(clock.get(one.component, 0) >= one.time for one in by)
 
     def known_to(self, clock: Clock) -> int:
         """The last completion that somebody knows of; -1: none."""
@@ -189,6 +199,7 @@ class Barrier:
         agent.tick()
 
     def waiting(self, parity: int, target: int) -> str:
+        """What somebody waits for, for people."""
         asked = f"`{self.name}`, phase {parity} (its completion {target})"
         if not self.initialized:
             return f"{asked}, which is not initialized"

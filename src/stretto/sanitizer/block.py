@@ -64,17 +64,21 @@ class Sources:
         default_factory=dict[Site, tuple[tuple[str, int], ...]]
     )
 
-    def site(self) -> Site:
-        """Where the kernel is."""
+    def path(self, most: int = 64) -> tuple[tuple[Any, int], ...]:
+        """The instruction at which the kernel is, and those that called it."""
         frame = sys._getframe(1)
         found: list[tuple[Any, int]] = []
-        while frame is not None and len(found) < 4:
+        while frame is not None and len(found) < most:
             if frame.f_code.co_filename in self.shown:
                 found.append((frame.f_code, frame.f_lasti))
             frame = frame.f_back
+        return tuple(found)
+
+    def site(self) -> Site:
+        """Where the kernel is."""
+        key = found = self.path(4)
         if not found:
             return NOWHERE
-        key = tuple(found)
         known = self._positions.get(key)
         if known is None:
             code, at = found[0]
@@ -135,6 +139,8 @@ class Block:
         self.policy = policy
         self.scheduler = Scheduler(policy, steps)
         self.allocations: list[Allocation] = []
+        self.places: dict[Any, Allocation] = {}
+        """Where each place of the source allocates."""
         self.columns: list[tuple[Allocation, int]] = []
         """Tensor memory, and how many columns it takes."""
         self.cluster = int(options.get("num_ctas", 1))

@@ -15,11 +15,11 @@ import numpy as np
 
 from stretto.sanitizer.barriers import Barrier
 from stretto.sanitizer.block import KernelError, NotCoveredError, current
-from stretto.sanitizer.finding import Access
 from stretto.sanitizer.layouts import (
     DistributedLinearLayout,
     MBarrierLayout,
     TensorMemoryScalesLayout,
+    cluster_bases,
     parts,
     shared_by,
 )
@@ -130,13 +130,21 @@ class Buffer:
 
     # Accesses -----------------------------------------------------------------------------------
 
-    def _read(self, what: str) -> Any:
-        """By threads; of what nothing has written: what tells so."""
+    def _read(self, what: str, axis: Any = None) -> Any:
+        """By threads; of what nothing has written: what tells so.
+
+        Along an axis: each block of a cluster reads the memory of all that have a part of that.
+        """
         block, told = current(), None
+        bases = cluster_bases(self.layout) if axis is not None else []
+        everywhere = any(basis[int(axis)] for basis in bases)
         for agent in block.ctas():
             access = block.access(what)
-            later = self.allocation.read(self.raw, access, agent.clock, agent.fenced, later=True)
-            told = told or later
+            for cta in range(block.cluster) if everywhere else (agent.cta,):
+                later = self.allocation.read(
+                    self.raw, access, agent.clock, agent.fenced, later=True, cta=cta
+                )
+                told = told or later
         return told
 
     def _write(self, what: str) -> None:
@@ -166,7 +174,7 @@ class Buffer:
         at = np.asarray(tile(indices).value)
         found = np.take_along_axis(self.raw, at, int(axis))
         made = Tile(self.dtype.decode(found), self.dtype, getattr(indices, "layout", None))
-        made.poison = self._read("gather")
+        made.poison = self._read("gather", axis)
         return made
 
     def scatter(self, values: Any, indices: Any, axis: Any) -> None:
@@ -177,9 +185,8 @@ class Buffer:
         np.put_along_axis(self.raw, at, data, int(axis))
 
     def atomic_scatter_add(self, values: Any, indices: Any, axis: Any, **_: Any) -> None:
-        """Elements along an axis, added to what is there."""
+        """Elements along an axis, added to what is there: no two such additions race."""
         self._read("scattered addition")
-        self._write("scattered addition")
         at, given = np.asarray(tile(indices).value), np.asarray(tile(values).value)
         whole = list(np.indices(at.shape))
         whole[int(axis)] = at
@@ -321,9 +328,16 @@ def _allocation(
     block = current()
     site = block.sources.site()
     size = math.prod(shape) * dtype.bytes
-    data = np.full(size, 0xFE, np.uint8)
     now = block.now()
-    made = Allocation(
+    # An allocation in a loop has the same memory each time.
+    unrolled = tuple(block.agent.context.get("unrolled", ()))
+    key = (kind, block.agent.component, block.sources.path(), unrolled, dtype.name, tuple(shape))
+    again = block.places.get(key)
+    if again is not None:
+        again.forget()
+        return again, again.data.view(dtype.raw).reshape(shape)
+    data = np.full(size, 0xFE, np.uint8)
+    made = block.places[key] = Allocation(
         block, kind, block.sources.assigned(site), site, data, size // slots, now, now
     )
     block.allocations.append(made)

@@ -58,7 +58,7 @@ def check(
     report = Report(str(path))
     asked = replace(settings or Settings(), kernel=kernel)
     sources = Sources()
-    launcher = Launcher(sources, asked, report)
+    launcher = Launcher(sources, asked, report, chosen=capability is not None)
     try:
         _run(file, against, sources, launcher, capability or HOPPER, frozenset())
         if launcher.skipped and capability is None:
@@ -125,7 +125,14 @@ def _dump(file: Path) -> str | None:
     if file.suffix == ".py":
         return None
     _, text = read_text(str(file))
-    return text if is_ttgir(text) else None
+    if is_ttgir(text):
+        return text
+    if file.suffix in (".ttgir", ".ttir", ".mlir"):
+        raise DocumentError(
+            str(file), "", "no kernel of TTGIR in it" if text.strip() else "the file is empty",
+            "dump it with TRITON_KERNEL_DUMP=1, or write asm[\"ttgir\"] of a compiled kernel",
+        )  # fmt: skip
+    return None
 
 
 def _run_dump(file: Path, text: str, sources: Sources, launcher: Launcher) -> None:
@@ -237,9 +244,7 @@ def _line(error: BaseException, file: str) -> int:
     return line
 
 
-def _drive(
-    space: dict[str, Any], launcher: Launcher, reference: Any, only: frozenset[str]
-) -> None:
+def _drive(space: dict[str, Any], launcher: Launcher, reference: Any, only: frozenset[str]) -> None:
     if callable(space.get("launches")):
         _from_launches(space["launches"], launcher, reference)
         return
@@ -362,6 +367,8 @@ def _from_test(test: Any, launcher: Launcher, again: bool) -> None:
             launcher.coverage.leave_out(f"{test.__name__}: its own mark skips both GPUs")
         else:
             launcher.skipped.append(test.__name__)
+            if launcher.chosen:
+                launcher.coverage.leave_out(f"{test.__name__}: skipped by its own mark")
         return
     axes = []
     for named, values in getattr(test, "parameters", []):

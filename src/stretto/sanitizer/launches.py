@@ -86,6 +86,8 @@ class Launcher:
     count: int = 0
     skipped: list[str] = field(default_factory=list[str])
     """Tests that skip the GPU that they see."""
+    chosen: bool = False
+    """Whether a user has said which GPU host code sees."""
     checked: set[str] = field(default_factory=set[str])
     history: History = field(default_factory=History)
     """Of the last program."""

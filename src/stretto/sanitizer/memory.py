@@ -68,6 +68,14 @@ class Allocation:
     records: dict[int, Record] = field(default_factory=dict[int, Record])
     """Of each block of a cluster."""
 
+    def forget(self) -> None:
+        """Allocated anew at the same place: what is in it means nothing, who uses it matters."""
+        self.data[...] = 0xFE
+        for record in self.records.values():
+            record.mask[...] = False
+            for place in record.places.values():
+                place.filled = False
+
     def _record(self, cta: int | None) -> Record:
         """Of a block of the cluster; None: of the one that acts."""
         number = self.block.agent.cta if cta is None else cta

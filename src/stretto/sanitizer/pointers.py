@@ -241,9 +241,15 @@ def pointer_from(value: Any, dtype: Any) -> Any:
     raise KernelError(f"a cast to {dtype}")
 
 
-def load(pointer: Any, mask: Any = None, other: Any = None, **_: Any) -> Tile:
+def load(
+    pointer: Any, mask: Any = None, other: Any = None, *, volatile: Any = False, **_: Any
+) -> Tile:
     """From global memory into registers."""
     block = current()
+    if true(volatile):
+        block.scheduler.spin()
+    else:
+        block.scheduler.count()
     offsets, on, shape = pointer.index(mask)
     layout = pointer.layout or getattr(mask, "layout", None)
     every = bool(np.all(on))
@@ -317,7 +323,7 @@ def atomic(change: Any) -> Any:
                     merge(told, agent.clock)
                     storage.heard[where] = (told, block.program)
         agent.tick()
-        block.scheduler.pause()
+        block.scheduler.spin()
         return Tile(found if shape else found[()], dtype, pointer.layout)
 
     return run
@@ -469,4 +475,14 @@ def true(value: Any) -> bool:
     return bool(value.value) if isinstance(value, Tile) else bool(value)
 
 
-__all__ = ["INT1", "Descriptor", "Im2ColDescriptor", "Pointer", "Storage", "atomic", "load", "store", "true"]
+__all__ = [
+    "INT1",
+    "Descriptor",
+    "Im2ColDescriptor",
+    "Pointer",
+    "Storage",
+    "atomic",
+    "load",
+    "store",
+    "true",
+]

@@ -52,6 +52,8 @@ class Agent:
     """Says what it waits for."""
     done: bool = False
     wake: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
+    spins: bool = False
+    """Whether it looks at memory again and again: it goes on when nobody else can."""
     visits: dict[Any, int] = field(default_factory=dict[Any, int])
     """How often it was at each place."""
     steps: int = 0
@@ -116,13 +118,25 @@ class Scheduler:
             return
         self._queues.setdefault(queue, []).append(job)
 
-    def pause(self) -> None:
-        """Somebody else may go on here."""
+    def count(self) -> Agent:
+        """One operation more of the agent that runs: who does too many does not end."""
         agent = self.current
         assert agent is not None
         agent.steps += 1
         if agent.steps > self.steps:
             raise StepsExceededError(agent.name)
+        return agent
+
+    def spin(self) -> None:
+        """Whatever is looked at may be changed by somebody else: all others go first."""
+        agent = self.count()
+        agent.spins = True
+        self._leave(agent)
+        agent.spins = False
+
+    def pause(self) -> None:
+        """Somebody else may go on here."""
+        agent = self.count()
         if self.policy.seed >= 2 and self._random.random() < 0.3:
             if agent.rank != float("inf"):
                 agent.rank = self._random.random()
@@ -166,6 +180,8 @@ class Scheduler:
         while not self.stopping:
             ready = [a for a in self.agents if not a.done and (a.until is None or a.until())]
             queues = [q for q, jobs in self._queues.items() if jobs]
+            awake = [a for a in ready if not a.spins]
+            ready = awake if awake or queues else ready
             if not ready and not queues:
                 waiting = [a for a in self.agents if not a.done]
                 if waiting:

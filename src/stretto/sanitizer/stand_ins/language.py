@@ -514,7 +514,21 @@ class range_:  # noqa: N801 - called as a function
 
 def static_range(*bounds: Any) -> Any:
     """A loop that is unrolled: its variable is a constant."""
-    return builtins.range(*(int(b) for b in bounds))
+    numbers = builtins.range(*(int(b) for b in bounds))
+    return _unrolled(numbers) if running() else numbers
+
+
+def _unrolled(numbers: Any) -> Any:
+    context = current().agent.context
+    path = context.setdefault("unrolled", [])
+    path.append(0)
+    depth = len(path)
+    try:
+        for number in numbers:
+            path[depth - 1 :] = [number]
+            yield number
+    finally:
+        del path[depth - 1 :]
 
 
 def aggregate_replace(instance: Any, **changes: Any) -> Any:

@@ -336,7 +336,8 @@ def made(launch: Launch) -> dict[str, types.ModuleType]:
         "allocate_mbarrier": nvidia.allocate_mbarrier,
     }  # fmt: skip
     hopper = _Module(
-        "hopper", **common, async_store=nvidia.async_store_shared, warpgroup_mma=products.warpgroup_mma,
+        "hopper", **common, async_store=nvidia.async_store_shared,
+        warpgroup_mma=products.warpgroup_mma,
         warpgroup_mma_init=products.warpgroup_mma_init,
         warpgroup_mma_wait=products.warpgroup_mma_wait,
     )  # fmt: skip

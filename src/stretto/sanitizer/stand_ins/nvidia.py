@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from stretto.sanitizer.barriers import Copy
-from stretto.sanitizer.block import NotCoveredError, current
+from stretto.sanitizer.block import current
 from stretto.sanitizer.buffers import Barriers, Outside, Shared, allocate_shared
 from stretto.sanitizer.finding import Access, Site
 from stretto.sanitizer.layouts import MBarrierLayout, shared_by
@@ -33,6 +33,17 @@ def init(mbarrier: Any, count: Any = 1) -> None:
             barrier = mbarrier.get()
             access = block.access("init")
             _require_unused(barrier, access, "initialized")
+            if barrier.initialized:
+                block.report(
+                    "barrier-reinitialized",
+                    access.site,
+                    f"`{barrier.name}` is initialized again without mbarrier.invalidate in between",
+                    slot=barrier.name,
+                    first=barrier.begun,
+                    second=access,
+                    agents=(access.agent,),
+                )
+            barrier.begun = access
             barrier.init(int(count) * shares)
             # In a cluster the compiler lets all blocks meet between this and the first use.
             barrier.born = access if block.cluster == 1 else None
@@ -100,7 +111,10 @@ def _arrival(mbarrier: Any, count: int, size: Any, from_cta: Any, what: str) -> 
             barrier.expect(int(size), access)
         clock, fenced = dict(source.clock), dict(source.fenced)
         source.tick()
+        before = barrier.completed
         barrier.arrive(count, access, clock, fenced)
+        if barrier.completed > before and barrier.brought_about_by(source.clock):
+            source.clock[barrier.component] = barrier.completed
     block.scheduler.pause()
 
 
@@ -178,8 +192,9 @@ def _numbers(coord: Any) -> list[int]:
 
 
 def _begin_copy(
-    result: Any, mbarrier: Any, size: int, read: Any, what: str = "TMA copy", spread: int = 0
-) -> None:
+    result: Any, mbarrier: Any, size: int, read: Any, what: str = "TMA copy", spread: int = 0,
+    proxy: str = "async",
+) -> None:  # fmt: skip
     """A copy that lands in shared memory some time later.
 
     Of blocks of the cluster whose numbers differ in the bits of `spread` only, the first copies
@@ -191,7 +206,10 @@ def _begin_copy(
         cta = agent.cta
         source = block.acting(cta & ~spread)
         barrier, _ = _used(mbarrier, f"{what} to it", cta)
-        access = block.access(what, "async", barrier.copies, barrier.completed + 1)
+        access = block.access(what, proxy, barrier.copies, barrier.completed + 1)
+        # Whoever knows that it has landed may do away with the barrier.
+        barrier.users.pop(source.component, None)
+        barrier.users[barrier.copies] = access
         born = barrier.born
         if born is not None and source.fenced.get(born.component, 0) < born.time:
             block.report(
@@ -286,7 +304,9 @@ def async_store_shared(dst: Any, value: Any, mbarrier: Any) -> None:
     data = dst.dtype.encode(dst.dtype.cast(given.value))
     if current().cluster == 1:
         raise current().refuse("illegal", "async_store takes a cluster of at least two blocks")
-    _begin_copy(dst, mbarrier, dst.nbytes_per_cta, lambda: data, "asynchronous store")
+    _begin_copy(
+        dst, mbarrier, dst.nbytes_per_cta, lambda: data, "asynchronous store", proxy="generic"
+    )
 
 
 class _Store:

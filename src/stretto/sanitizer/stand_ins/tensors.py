@@ -195,6 +195,10 @@ class Tensor:
         self[...] = _RANDOM[0].random(self.raw.shape, dtype=np.float32) * (high - low) + low
         return self
 
+    def flip(self, *axes: Any) -> Tensor:
+        """The other way round."""
+        return Tensor(np.ascontiguousarray(np.flip(self.raw, _shape(axes))), self.dtype)
+
     def repeat_interleave(self, times: int, dim: int = 0, **_: Any) -> Tensor:
         """Each part along an axis, several times."""
         return Tensor(np.repeat(self.raw, times, dim), self.dtype)
@@ -459,6 +463,9 @@ def module() -> tuple[types.ModuleType, dict[str, types.ModuleType]]:  # noqa: P
     torch.full = lambda shape, value, **more: _filled(value)(*_shape((shape,)), **more)
     torch.empty_like = torch.zeros_like = lambda x, dtype=None, **_: Tensor(
         np.zeros(x.raw.shape, (dtype or x.dtype).raw), dtype or x.dtype
+    )
+    torch.full_like = lambda x, value, **more: _filled(value)(
+        *x.shape, **{"dtype": x.dtype, **more}
     )
     torch.ones_like = lambda x, **_: _filled(1)(*x.shape, dtype=x.dtype)
     torch.randn_like = lambda x, **_: _random("normal")(*x.shape, dtype=x.dtype)
