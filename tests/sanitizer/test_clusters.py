@@ -103,7 +103,9 @@ def checked(folder: Path, text: str, reference: str = "") -> Report:
     (folder / "kernel.py").write_text(text)
     (folder / "reference.py").write_text(reference)
     against = folder / "reference.py" if reference else None
-    return check(folder / "kernel.py", against=against, settings=Settings(seeds=(0, 1, 2), steps=500))
+    return check(
+        folder / "kernel.py", against=against, settings=Settings(seeds=(0, 1, 2), steps=500)
+    )
 
 
 def rules(report: Report) -> set[str]:

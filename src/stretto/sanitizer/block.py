@@ -504,30 +504,22 @@ class Block:
         ]
 
     def _budgets(self) -> None:
-        shared = [a for a in self.allocations if a.kind == "shared"]
-        most, by = peak(shared)
-        if most > SHARED_BYTES and by is not None:
-            live = [a for a in shared if a.born <= by.born <= max(a.last_use, a.born)]
+        most, live = peak([(a, a.bytes) for a in self.allocations if a.kind == "shared"])
+        if most > SHARED_BYTES:
             self.report(
                 "shared-memory",
-                max(live, key=lambda a: a.bytes).site,
+                max(live, key=lambda each: each[1])[0].site,
                 f"{most} bytes of shared memory are live at once; a block has {SHARED_BYTES}",
-                details=tuple(f"`{a.name}`: {a.bytes} bytes (line {a.site.line})" for a in live),
+                details=tuple(f"`{a.name}`: {n} bytes (line {a.site.line})" for a, n in live),
             )
-        for one, _ in self.columns:
-            live = [
-                (a, n) for a, n in self.columns if a.born <= one.born <= max(a.last_use, a.born)
-            ]
-            columns = sum(n for _, n in live)
-            if columns > TENSOR_COLUMNS:
-                self.report(
-                    "tensor-memory",
-                    one.site,
-                    f"{columns} columns of tensor memory are live at once; there are "
-                    f"{TENSOR_COLUMNS}",
-                    details=tuple(f"`{a.name}`: {n} columns" for a, n in live),
-                )
-                break
+        most, live = peak(self.columns)
+        if most > TENSOR_COLUMNS:
+            self.report(
+                "tensor-memory",
+                live[-1][0].site,
+                f"{most} columns of tensor memory are live at once; there are {TENSOR_COLUMNS}",
+                details=tuple(f"`{a.name}`: {n} columns" for a, n in live),
+            )
 
 
 def _why(agent: Agent) -> str:

@@ -381,7 +381,8 @@ def allocate_tensor(
         bits = element_ty.primitive_bitwidth if getattr(layout, "col_stride", 1) == 1 else 32
         columns = -(-sizes[-1] * bits // 32) * max(1, -(-rows // (lanes if lanes == 128 else 128)))
     columns *= math.prod(sizes[:-2])
-    block.columns.append((allocation, max(columns, 1)))
+    if all(allocation is not known for known, _ in block.columns):
+        block.columns.append((allocation, max(columns, 1)))
     made = TensorMemory(allocation, raw, element_ty, layout)
     if value is not None:
         made.store(value)

@@ -23,6 +23,8 @@ from stretto.sanitizer.scheduler import Clock
 if TYPE_CHECKING:
     from stretto.sanitizer.block import Block
 
+LIVES = 32
+"""Of an allocation in a loop: how often it is looked at when memory is added up."""
 Key = tuple[int, tuple[int, ...], tuple[int, ...], int]
 """Offset, shape, strides and element size of a view, in bytes."""
 
@@ -65,16 +67,25 @@ class Allocation:
     last_use: int
     parts: int = 1
     """Blocks of a cluster that have it between them."""
+    lives: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    """Where it is allocated again and again: from when to when it was used before."""
     records: dict[int, Record] = field(default_factory=dict[int, Record])
     """Of each block of a cluster."""
 
     def forget(self) -> None:
         """Allocated anew at the same place: what is in it means nothing, who uses it matters."""
+        if len(self.lives) < LIVES:
+            self.lives.append((self.born, self.last_use))
+        self.born = self.last_use = self.block.now()
         self.data[...] = 0xFE
         for record in self.records.values():
             record.mask[...] = False
             for place in record.places.values():
                 place.filled = False
+
+    def live(self, at: int) -> bool:
+        """Whether somebody still uses it, or uses it already, at some time."""
+        return any(a <= at <= b for a, b in (*self.lives, (self.born, self.last_use)))
 
     def _record(self, cta: int | None) -> Record:
         """Of a block of the cluster; None: of the one that acts."""
@@ -218,12 +229,11 @@ class Allocation:
         self.last_use = self.block.now()
 
 
-def peak(allocations: list[Allocation]) -> tuple[int, Allocation | None]:
-    """The most bytes that are live at once, and the allocation with which it is reached."""
-    most, by = 0, None
-    for one in allocations:
-        at = one.born
-        live = sum(o.bytes for o in allocations if o.born <= at <= max(o.last_use, o.born))
-        if live > most:
-            most, by = live, one
-    return most, by
+def peak(sizes: list[tuple[Allocation, int]]) -> tuple[int, list[tuple[Allocation, int]]]:
+    """The most that is live at once, and what that is."""
+    most: list[tuple[Allocation, int]] = []
+    for one, _ in sizes:
+        for at, _ in (*one.lives, (one.born, one.last_use)):
+            live = [(other, size) for other, size in sizes if other.live(at)]
+            most = max(most, live, key=lambda each: sum(size for _, size in each))
+    return sum(size for _, size in most), most
