@@ -1,7 +1,7 @@
 """Replicas of an agent: the slots that each has to itself, and machines that have more of them.
 
-    compute, compute.1      240 registers       ──►   compute.2 and sums.2 beside them,
-    sums, sums.1            of each thread            160 registers of each thread
+compute, compute.1      240 registers       ──►   compute.2 and sums.2 beside them,
+sums, sums.1            of each thread            160 registers of each thread
 """
 
 from __future__ import annotations
