@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import lru_cache
 from importlib import import_module, util
 from pathlib import Path
 from typing import Any
@@ -59,10 +59,10 @@ class Compiled:
 
     cubin: bytes = field(default=b"", repr=False)
 
-    @cached_property
+    @property
     def listing(self) -> str:
         """Machine code, as nvdisasm prints it, which takes as long as the assembler."""
-        return self.code or (disassembled(self.cubin) if self.cubin else "")
+        return self.code or _listed(self.cubin)
 
     @property
     def clean(self) -> bool:
@@ -177,6 +177,11 @@ def _assembled(ptx: Path, ptxas: Path) -> str:
     command = [str(ptxas), "-v", f"--gpu-name=sm_{ARCHITECTURE}a", str(ptx), "-o", os.devnull]
     run = subprocess.run(command, capture_output=True, text=True, check=True)
     return run.stdout + run.stderr
+
+
+@lru_cache(maxsize=8)
+def _listed(cubin: bytes) -> str:
+    return disassembled(cubin) if cubin else ""
 
 
 def disassembled(cubin: bytes) -> str:
