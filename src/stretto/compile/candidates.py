@@ -13,7 +13,7 @@ from os import PathLike
 from stretto.compile import loop_schedules
 from stretto.compile.choice import paced
 from stretto.compile.emitted import TOLD, EmitMode, EmittedKernel
-from stretto.compile.given import read_given
+from stretto.compile.given import TileKernel, read_given
 from stretto.compile.loop_schedules import LoopSchedules
 from stretto.compile.rooms import Rooms
 from stretto.compile.versions import Versions
@@ -47,6 +47,8 @@ LOADED = 2
 """What a loop takes whose threads load tiles into registers, against its II: what goes from step to
 step in registers is waited for there. On an H200, with copies of the same II, kernels were up to
 1.75 times as fast."""
+MOST_WARPS = 16
+"""Of a kernel whose threads load, where fewer have not the registers."""
 SOLVED_STAGES = 3
 """Stages of a schedule that the solver is asked for: copies, and two iterations that meet."""
 
@@ -226,11 +228,13 @@ class Emitter:
 
     # Copies by threads ---------------------------------------------------------------------------
 
-    def _another(self, mode: EmitMode, *, copies: bool | None = None) -> Emitter:
+    def _another(
+        self, mode: EmitMode, *, copies: bool | None = None, kernel: Kernel | None = None
+    ) -> Emitter:
         """The same kernel in another way."""
         blocks: Blocks | None = self._blocks if mode == self.mode else None
         return Emitter(
-            self._kernel, self.machine, mode=mode, blocks=blocks, seed=self._seed,
+            kernel or self._kernel, self.machine, mode=mode, blocks=blocks, seed=self._seed,
             tracing=self._tracing, effort=self._effort, deadline=self._deadline,
             copies=self._copies if copies is None else copies,
         )  # fmt: skip
@@ -293,14 +297,31 @@ class Emitter:
 
     def otherwise(self) -> Iterator[EmittedKernel]:
         """What there is where the compiler takes none as it should: what bounds had left out, and
-        loads instead of copies by threads; made as it is asked for."""
+        loads instead of copies by threads, or more warps; made as it is asked for."""
         left, self._left_out = self._left_out, []
         for count, limit in left:
             with suppress(EmitError, KernelError, LoopError, OverdueError):
                 found = self._versions.emitted(count, limit, self._wanted[1], {})
                 if found is not None:
                     yield found
-        yield from self._loading(())
+        yield from self._loading(()) or self._wider()
+
+    def _wider(self) -> list[EmittedKernel]:
+        """A kernel whose threads load, with twice the warps, so that each has half of the tiles."""
+        given = self._rooms.given
+        if self.mode != "unspecialized" or self._late or not isinstance(given, TileKernel):
+            return []
+        warps = 2 * (self._rooms.workers(1)[0].warps)
+        if given.has_products or warps > MOST_WARPS:
+            return []
+        wider = self._another(self.mode, kernel=replace(given.kernel, warps=warps))
+        _, depth, stages = self._wanted
+        with suppress(StrettoError):
+            note = f"with {warps} warps: threads of fewer have no registers for what is loaded"
+            made = [one for one in wider.candidates(None, depth, None, stages) if one.overlap]
+            made.sort(key=lambda one: one.order)
+            return [replace(one, notes=(*one.notes, note)) for one in made] or wider._wider()
+        return []
 
     @property
     def _stopped(self) -> bool:

@@ -19,6 +19,10 @@ Assemble = Callable[[Emitted], "Assembled"]
 """Compiles a kernel."""
 NEAR = 1.15
 """Of the best pace: up to which the assembler is asked for the registers of a kernel."""
+BESIDE = 1.5
+"""Of the best pace: up to which a kernel that overlaps something is taken before one that does not,
+which is what its own framework makes of it anyway. Blocks are assumed to be many; where there is
+one an SM, what is loaded ahead counts for more."""
 
 
 def chosen(
@@ -59,17 +63,25 @@ def settled(
     best = _best_pace(near)
     spilling: list[tuple[int, EmittedKernel]] = []
     refused: list[EmitError] = []
+    plain: EmittedKernel | None = None
     first = sorted(near, key=lambda one: _worth(one, best))
     for one in chain(first, _later(otherwise)):
+        if plain is not None and not one.overlap:
+            continue
         for known in _compiled((one,), assemble, failed):
             try:
                 seen = require(known, machine)
             except EmitError as error:
                 refused.append(error)
                 continue
+            if seen.clean and (known.overlap or not any(one.overlap for _, one in spilling)):
+                return known
             if seen.clean:
-                return _explained(known, spilling)
-            spilling.append((seen.spilled, known))
+                plain = known
+            else:
+                spilling.append((seen.spilled, known))
+    if plain is not None:
+        return _explained(plain, spilling)
     if not spilling:
         raise (*refused, *failed)[0]
     return _explained(min(spilling, key=lambda pair: pair[0])[1], spilling)
@@ -147,6 +159,7 @@ def _is_near(made: EmittedKernel, best: float) -> bool:
 
 
 def _worth(made: EmittedKernel, best: float) -> tuple[float, ...]:
-    """What is smaller is taken: of those that are about as fast as the best, first what overlaps
-    something, since all else is what its own framework does anyway; then the pace or the II."""
-    return not (made.pace is None or (_is_near(made, best) and made.overlap)), *made.order
+    """What is smaller is taken: first what overlaps something and is not far slower than the best,
+    since all else is what its own framework does anyway; then the pace or the II."""
+    beside = made.pace is None or (made.overlap and made.pace.cycles <= BESIDE * best)
+    return not beside, *made.order
