@@ -136,8 +136,8 @@ class Buffer:
         Along an axis: each block of a cluster reads the memory of all that have a part of that.
         """
         block, told = current(), None
-        bases = cluster_bases(self.layout) if axis is not None else []
-        everywhere = any(basis[int(axis)] for basis in bases)
+        bases = cluster_bases(self.layout)
+        everywhere = axis is not None and any(basis[int(axis)] for basis in bases)
         for agent in block.ctas():
             access = block.access(what)
             for cta in range(block.cluster) if everywhere else (agent.cta,):
@@ -188,7 +188,7 @@ class Buffer:
         """Elements along an axis, added to what is there: no two such additions race."""
         self._read("scattered addition")
         at, given = np.asarray(tile(indices).value), np.asarray(tile(values).value)
-        whole = list(np.indices(at.shape))
+        whole: list[Any] = list(np.indices(at.shape))
         whole[int(axis)] = at
         total = np.array(self.dtype.decode(self.raw))
         np.add.at(total, tuple(whole), given)
