@@ -40,8 +40,6 @@ COOLED, BRIEF, REST = 3, 0.006, 0.15
 """Rounds of turns that are cooled, their length, and the rest before each."""
 CHECKED = ((37, 1_536), (29, 1_280))
 """Heads and lengths that are held against float64."""
-LONG = 0.3
-"""Seconds over which the card's counter of joules is read."""
 PEERS = ("cuDNN", "FlashAttention 3")
 CLOCK = 1_755
 """MHz at which candidates are predicted."""
@@ -231,36 +229,12 @@ def measure(folder, output, library):
             "d": d, "causal": causal, "length": length, "Stretto": name,
             "errors": {name: errors[name]}, "ms": _milliseconds(sustained),
             "cooled": _milliseconds(cooled), "clock and watts": read,
-            "joules": {name: joules(run, guess[name]) for name, run in runs.items()},
         }  # fmt: skip
         told = {name: round(rate(row, name)) for name in runs}
         print(d, causal, length, told, flush=True)
         with output.open("a") as file:
             file.write(json.dumps(row) + "\n")
     meter.close()
-
-
-def joules(run, seconds):
-    """Of a run, by the card's own counter over a third of a second; None where it did not move."""
-    import ctypes
-
-    import torch
-
-    driver, card, used = ctypes.CDLL("libnvidia-ml.so.1"), ctypes.c_void_p(), ctypes.c_ulonglong()
-    driver.nvmlInit_v2()
-    driver.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(card))
-
-    def read():
-        driver.nvmlDeviceGetTotalEnergyConsumption(card, ctypes.byref(used))
-        return used.value / 1e3
-
-    many = max(2, int(LONG / seconds))
-    torch.cuda.synchronize()
-    before = read()
-    for _ in range(many):
-        run()
-    torch.cuda.synchronize()
-    return round((read() - before) / many, 6) or None
 
 
 def _milliseconds(times):

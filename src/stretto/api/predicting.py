@@ -290,6 +290,10 @@ class _Candidate:
         return any(kind_of(op).endswith(TILE_COUNT) for op in kernel.walk())
 
 
+_Open = tuple[float, _Candidate, int, _Shared]
+"""What is to be looked at: its floor in seconds, a kernel, consumers, and what it shares."""
+
+
 class _Ranking:
     """What is to be ranked, and what was found so far."""
 
@@ -307,7 +311,9 @@ class _Ranking:
         self._settle = settle
         # The deepest are the fastest more often than not, and what they do not need others share.
         self._depths = tuple(sorted(depths, key=lambda depth: -depth if depth else -inf))
-        self._open: list[tuple[float, _Candidate, int, _Shared]] = []
+        self._open: list[_Open] = []
+        self._seen: dict[tuple[int, int], list[KernelPrediction]] = {}
+        """Of each candidate and number of consumers."""
         self._of: dict[str, _Candidate] = {}
         self._found: dict[object, KernelPrediction] = {}
         self._refused: list[str] = []
@@ -333,34 +339,49 @@ class _Ranking:
             self._open.append((floor, one, count, shared))
 
     def found(self) -> KernelRanking:
-        """All of them, or the first that are wanted; those of a small floor are looked at first."""
-        for floor, one, count, shared in sorted(self._open, key=lambda one: one[0]):
-            seen: list[EmittedKernel] = []
-            name, emitter, grid = one.name, one.emitter, one.grid
-            for done, depth in enumerate(self._depths):
-                if floor > self._enough():
-                    self._skipped += len(self._depths) - done
-                    break
-                try:
-                    made = chosen(emitter.candidates(count, depth), emitter.machine)
-                    if any(made is other for other in seen):
-                        continue
-                    seen.append(made)
-                    found = _predicted(
-                        name, made, emitter.machine, grid, self._given, self._clock, depth, shared
-                    )
-                except StrettoError as error:
-                    self._refuse(f"{name} with rings of {depth}, {count} consumers", error)
-                    continue
-                found = replace(found, blocks=one.blocks)
-                self._machines[made.source], self._of[made.source] = emitter.machine, one
-                self._found.setdefault((name, made.source), found)
+        """All of them, or the first that are wanted; those of a small floor are looked at first,
+        and where few are wanted, further depths only of those that are near the best."""
+        ordered = sorted(self._open, key=lambda one: one[0])
+        first, *further = self._depths
+        for each in ordered:
+            self._look(each, first)
+        for each in ordered if further else ():
+            for depth in further:
+                self._look(each, depth)
         if not self._found:
             raise self._first or StrettoError("there is no kernel to rank")
-        ordered = sorted(self._found.values(), key=lambda one: one.worth)
+        best = sorted(self._found.values(), key=lambda one: one.worth)
         if self._assemble is not None:
-            ordered = self._assembled(ordered, self._assemble)
-        return KernelRanking(tuple(ordered[: self._keep]), tuple(self._refused), self._skipped)
+            best = self._assembled(best, self._assemble)
+        return KernelRanking(tuple(best[: self._keep]), tuple(self._refused), self._skipped)
+
+    def _look(self, each: _Open, depth: int | None) -> None:
+        """At a kernel with rings of so many slots."""
+        floor, one, count, shared = each
+        seen, emitter = self._seen.setdefault((id(one), count), []), one.emitter
+        least = min((found.worth[0] for found in seen), default=floor)
+        if floor > self._enough() or (self._keep is not None and least > self._near()):
+            self._skipped += 1
+            return
+        try:
+            made = chosen(emitter.candidates(count, depth), emitter.machine)
+            if any(made is other.made for other in seen):
+                return
+            found = _predicted(
+                one.name, made, emitter.machine, one.grid, self._given, self._clock, depth, shared
+            )
+        except StrettoError as error:
+            self._refuse(f"{one.name} with rings of {depth}, {count} consumers", error)
+            return
+        found = replace(found, blocks=one.blocks)
+        seen.append(found)
+        self._machines[made.source], self._of[made.source] = emitter.machine, one
+        self._found.setdefault((one.name, made.source), found)
+
+    def _near(self) -> float:
+        """Seconds up to which other depths of a kernel are looked at."""
+        best = min((one.worth[0] for one in self._found.values()), default=inf)
+        return max(NEAR * best, self._enough() if self._enough() < inf else 0.0)
 
     def _assembled(
         self, ordered: Sequence[KernelPrediction], assemble: Assemble

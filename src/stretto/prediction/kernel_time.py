@@ -613,7 +613,7 @@ class _Whole:
         few = replace(self._threads, resident=-(-left // sms))
         turns = dict(zip(map(_key, self._loops), trips, strict=True))
         length, _ = few.length(lambda part: turns[_key(part)])
-        return min(cycles, full * self._timed(trips)[0] + length)
+        return min(cycles, full * self._timed(trips).alone + length)
 
     def _flops(self, tiles: Tiles) -> float:
         """Of a block."""
