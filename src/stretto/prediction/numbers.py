@@ -127,7 +127,8 @@ def trips_of_turns(
     block = np.repeat(every, turns)
     turn = np.arange(len(block)) - first[block]
     numbers = numbers_at(block)
-    numbers.bind(counter, lower + turn * step)
+    counted: Any = lower + turn * step
+    numbers.bind(counter, counted)
     found: list[Array] = []
     for loop in loops:
         bounds = [1] * 3 if loop is None else [numbers.of(value) for value in loop]
