@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
-from typing import TypeGuard
+from itertools import combinations, count
+from typing import TypeGuard, cast
 
 from xdsl.dialects.scf import ForOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.traits import IsTerminator, Pure
 
-from stretto.ir.attributes import StatedLoop, StatedOp, stated_op
+from stretto.ir.attributes import StatedLoop, StatedOp, alias_set, stated_op
 from stretto.ir.dialect import kind_of, name_of, row_of
 from stretto.ir.dialect.kernels import CombiningOp
 from stretto.ir.dialect.pipeline import BODIES
@@ -147,6 +147,7 @@ class BodyReader:
         body = [item.op for item in self._body]
         yield from fences(ops, body)
         yield from same_places(ops, body)
+        yield from same_sets(ops, body)
         yield from entries(((item.op, item.parent) for item in self._body), self._op_names)
 
     def _own_slots(self) -> Iterator[str]:
@@ -402,7 +403,7 @@ def _touches(op: Op, source: Operation) -> bool:
 def same_places(ops: Sequence[Op], body: Sequence[Operation]) -> Iterator[Dependence]:
     """What is at an address is loaded and stored in the order of the text, within a step.
 
-    Loops whose steps may meet at an address are not pipelined at all.
+    Who may meet in different steps, alias sets say.
     """
     last: dict[SSAValue, list[int]] = {}
     for i, source in enumerate(body):
@@ -414,6 +415,25 @@ def same_places(ops: Sequence[Op], body: Sequence[Operation]) -> Iterator[Depend
             if stores or body[j].name == _BY_ADDRESS[1]:
                 yield _order(ops[j], ops[i], 0, "address")
         before.append(i)
+
+
+def same_sets(ops: Sequence[Op], body: Sequence[Operation]) -> Iterator[Dependence]:
+    """What may touch the same element in different steps comes in the order of the text, in each
+    step and from step to step; agents keep no order between them, and are refused where it counts.
+    """
+    members: dict[tuple[int, str | None], list[int]] = {}
+    for i, source in enumerate(body):
+        for number in {alias_set(op) for op in source.walk()} - {None}:
+            members.setdefault((cast("int", number), ops[i].agent), []).append(i)
+    for of_set in members.values():
+        for i, j in combinations(of_set, 2):
+            if not (_only_reads(body[i]) and _only_reads(body[j])):
+                yield _order(ops[i], ops[j], 0, "address")
+                yield replace(_order(ops[j], ops[i], 1, "address"), latency=1)
+
+
+def _only_reads(source: Operation) -> bool:
+    return all(op.name == _BY_ADDRESS[0] for op in source.walk() if alias_set(op) is not None)
 
 
 _BY_ADDRESS = ("nv_tileas.pointer.load", "nv_tileas.pointer.store")
