@@ -105,7 +105,8 @@ class LoopSchedules:
     ) -> tuple[LoopWiring, ScheduledLoop]:
         """A loop by the solver, one iteration at a time, where that is shorter."""
         generated = self._generated(wiring.loop, room, stages)
-        agents, limits = self._rooms.agents(consumers), replace(self._limits, work=SOLVED_WORK)
+        agents = self._rooms.agents(consumers)
+        limits = replace(self._limits, work=SOLVED_WORK, runs=False)
         if generated.bounds is None or generated.ii is None:
             return wiring, generated
         for apart in one_at_a_time(wiring, agents, generated.problem.loop):

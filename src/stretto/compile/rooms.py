@@ -18,6 +18,7 @@ from stretto.kernel import Operation, Value
 from stretto.kernel.types import Buffer, Tile
 from stretto.machine import Machine
 from stretto.machine.machine import REGISTER_BYTES
+from stretto.machine.replicas import crowded
 from stretto.ops.spaces import STAGING
 from stretto.problem.registers import Registers
 from stretto.program.builder import Worker
@@ -43,7 +44,7 @@ class Rooms:
 
     def crowd(self, consumers: int) -> None:
         """Have as many replicas as are asked for, where the machine allows more than it has."""
-        machine = self.machine.crowded(consumers)
+        machine = crowded(self.machine, consumers)
         if machine is not self.machine and isinstance(self.given, TileKernel):
             self.given = replace(self.given, machine=machine)
 
