@@ -11,7 +11,7 @@ import pytest
 import stretto
 from documents import parse_loop
 from stretto.diagnostics import MlirError
-from stretto.extraction.loops import positioned
+from stretto.extraction import positioned
 from stretto.ir import read_mlir
 from stretto.ir.loops import LoopsOfModule, read_loops
 from stretto.ir.loops.module import Module

@@ -19,7 +19,8 @@ from stretto.ir.kernels.writing import lowered_module
 from stretto.ir.parsing import parse_module
 from stretto.ir.passes.generate_schedule import GenerateSchedule
 from stretto.ir.passes.materialize_schedule import MaterializeSchedule
-from stretto.kernel import Kernel, KernelError, check_kernel
+from stretto.kernel import Kernel, KernelError
+from stretto.kernel.checking import check_kernel
 from stretto.kernel.lowering.branches import straightened
 from stretto.kernel.lowering.work_tiles import has_loop_inside
 from stretto.kernel.pipeline import lower

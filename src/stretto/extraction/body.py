@@ -82,7 +82,7 @@ def scheduled_ops(
             continue
         if results and source.immediate(results[0]):
             continue
-        if source.blocks(op) and name not in _WITH_REGIONS:
+        if source.has_regions(op) and name not in _WITH_REGIONS:
             raise UnreadableError(op, f"`{name}` is a region inside the body")
         yield Scheduled(op, parent, source.stated(op))
         if name in BODIES:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from stretto.extraction.loops import LoopsOfText, loops_of, schedulable
+from stretto.extraction import LoopsOfText, loops_of, notes_of, schedulable
 from stretto.extraction.source import FOR, BlockT, OpT, Source, UnreadableError, ValueT
 from stretto.extraction.trees import Kernels
 from stretto.extraction.wiring import wired
@@ -102,15 +102,3 @@ def kernel_loops(
         told += [Note(Place(), note) for note in kernel.notes]
         told += [Note(Place(), f"{place}: note: {said}") for place, said in made.notes]
     return tuple(item.loop for item in found.loops), (*told, *notes_of(found))
-
-
-def notes_of(found: LoopsOfText[OpT, ValueT]) -> tuple[Note, ...]:
-    """What is worth saying of the loops of a text: that one is none to be pipelined only where
-    there is no other."""
-    warned = [Note(item.loop.at(), w.headline) for item in found.loops for w in item.warnings]
-    left = [
-        Note(Place(), item.reason.render())
-        for item in found.left_alone
-        if item.reason.severity != "remark" or not found.loops
-    ]
-    return (*warned, *left)

@@ -87,6 +87,10 @@ class Source(ABC, Generic[OpT, BlockT, ValueT]):
         """The blocks of all of its regions."""
 
     @abstractmethod
+    def has_regions(self, op: OpT) -> bool:
+        """Whether there are regions, which may have no blocks."""
+
+    @abstractmethod
     def operations(self, block: BlockT) -> Iterable[OpT]:
         """In the order of the text."""
 

@@ -120,6 +120,10 @@ class Kernels(Source[Operation, Region, Value]):
         """Its regions, which have a block each."""
         return op.regions
 
+    def has_regions(self, op: Operation) -> bool:
+        """Whether there are regions."""
+        return bool(op.regions)
+
     def operations(self, block: Region) -> Sequence[Operation]:
         """In the order of the text."""
         return block.operations

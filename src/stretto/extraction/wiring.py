@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Generic
 
+from stretto.extraction import LoopInText
 from stretto.extraction.flow import Flow
-from stretto.extraction.loops import LoopInText
 from stretto.extraction.source import NESTED, BlockT, OpT, Source, UnreadableError, ValueT
 from stretto.kernel import tree
 from stretto.kernel.types import Buffer

@@ -39,8 +39,7 @@ def read_mlir(
     is relative to the folder of `file`.
     """
     starting.load(_PARSING, "stretto.ir.loops")
-    from stretto.extraction.kernels import notes_of  # noqa: PLC0415
-    from stretto.extraction.loops import loops_of, schedulable  # noqa: PLC0415
+    from stretto.extraction import loops_of, notes_of, schedulable  # noqa: PLC0415
     from stretto.ir.loops.module import Module  # noqa: PLC0415
     from stretto.ir.parsing import parse_module  # noqa: PLC0415
 
@@ -52,8 +51,8 @@ def read_mlir(
 def runnable_text(file: str, text: str, machine: Machine | None) -> tuple[RunnableKernel, ...]:
     """The kernels of an MLIR text, each with its loops, as they are lowered already."""
     starting.load(_PARSING, "stretto.ir.loops")
+    from stretto.extraction import loops_of, schedulable  # noqa: PLC0415
     from stretto.extraction.kernels import runnable  # noqa: PLC0415
-    from stretto.extraction.loops import loops_of, schedulable  # noqa: PLC0415
     from stretto.ir.kernels.functions import kernels_of  # noqa: PLC0415
     from stretto.ir.loops.module import Module  # noqa: PLC0415
     from stretto.ir.parsing import parse_module  # noqa: PLC0415

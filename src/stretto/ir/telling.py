@@ -36,7 +36,7 @@ from xdsl.utils.exceptions import PassFailedException
 
 from stretto.diagnostics import Diagnostic, MlirError, Severity
 from stretto.errors import StrettoError
-from stretto.extraction.loops import positioned
+from stretto.extraction import positioned
 from stretto.ir.loops import LeftAloneInModule, LoopInModule, LoopsOfModule
 from stretto.ir.loops.module import ANY, Module
 from stretto.ir.parsing import Parsed

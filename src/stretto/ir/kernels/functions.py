@@ -39,7 +39,6 @@ from stretto.ir.dialect.types import (
     pointee_of,
     shape_of,
 )
-from stretto.ir.kernels.writing import CMPF, CMPI, NAME, WARPS
 from stretto.ir.loops.module import is_one_number
 from stretto.ir.parsing import Parsed
 from stretto.kernel import tree
@@ -47,6 +46,13 @@ from stretto.kernel.types import Buffer, Pointer, Scalar, Tile, Token, Type, Vie
 from stretto.ops.spaces import GLOBAL, REGISTERS
 
 _SEGMENTS = "operandSegmentSizes"
+CMPI = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
+CMPF = (
+    "false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord",
+    "ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true",
+)  # fmt: skip
+NAME, WARPS = f"{STATED}name", "tt.num_warps"
+"""What a parameter is called, and how many warps run a kernel."""
 _ENDS = {"func.return": "tile.return"}
 _NOWHERE = tree.Location("<module>")
 _TRITON = "tt."

@@ -46,6 +46,7 @@ from stretto.ir.dialect.types import (
     builtin_element,
     type_of,
 )
+from stretto.ir.kernels.functions import CMPF, CMPI, NAME, WARPS
 from stretto.kernel import Kernel, KernelError, tree
 from stretto.kernel.configuration import DEFAULT, Configuration
 from stretto.kernel.pipeline import lower
@@ -61,13 +62,6 @@ _OPERATIONS: dict[str, type[Operation]] = {
     for defined in dialect.operations
 }
 _SEGMENTS = "operandSegmentSizes"
-CMPI = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
-CMPF = (
-    "false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord",
-    "ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true",
-)  # fmt: skip
-NAME, WARPS = f"{STATED}name", "tt.num_warps"
-"""What a parameter is called, and how many warps run a kernel."""
 _LOOP_NOTES = ("num_stages", "warp_specialize", "flatten", "loop_unroll_factor")
 
 

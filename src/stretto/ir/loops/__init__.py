@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from stretto.extraction.loops import LeftAlone, LoopInText, LoopsOfText, loops_of
+from stretto.extraction import LeftAlone, LoopInText, LoopsOfText, loops_of
 from stretto.ir.loops.module import Module
 from stretto.ir.parsing import Parsed
 from stretto.machine import Machine

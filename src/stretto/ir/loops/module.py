@@ -5,7 +5,8 @@ addresses  what is known of operations that touch global memory, where that is n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import cast
 
@@ -29,10 +30,16 @@ from stretto.ir.dialect.compute import GenericOp, ProductOp
 from stretto.ir.dialect.pipelined import ProgramOp, WorkTileInfoOp
 from stretto.ir.dialect.transfers import AllocTensorOp
 from stretto.ir.dialect.types import PipelineType, buffer_of, pointee_of, tile_of
-from stretto.ir.loops.addresses import Addresses
 from stretto.ir.parsing import Parsed
 from stretto.loop import Facts, TileType, Written
 from stretto.ops.opcodes import Opcode
+from stretto.ops.spaces import GLOBAL
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from stretto.ir.kernels.functions import KernelInModule
+    from stretto.kernel import Value
+    from stretto.kernel.axes import Axis
 
 
 class Module(Source[Operation, Block, SSAValue]):
@@ -70,6 +77,10 @@ class Module(Source[Operation, Block, SSAValue]):
     def blocks(self, op: Operation) -> Sequence[Block]:
         """The blocks of all of its regions."""
         return [block for region in op.regions for block in region.blocks]
+
+    def has_regions(self, op: Operation) -> bool:
+        """Whether there are regions."""
+        return bool(op.regions)
 
     def operations(self, block: Block) -> Iterable[Operation]:
         """In the order of the text."""
@@ -272,3 +283,40 @@ def is_one_number(constant: DenseIntOrFPElementsAttr) -> bool:
 
 ANY = Module()
 """What is asked of operations wherever they stand."""
+
+
+class Addresses:
+    """The accesses of one module."""
+
+    def __init__(self, parsed: Parsed) -> None:
+        self._parsed = parsed
+
+    def of(self, op: Operation) -> Facts:
+        """What is known of an operation; nothing of one that touches no global memory."""
+        far = any(buffer_of(v.type) == GLOBAL or pointee_of(v.type) for v in op.operands)
+        return self._all.get(op, Facts()) if far else Facts()
+
+    def axes(self) -> Iterator[tuple[SSAValue, Axis | None]]:
+        """The values of the module, and what is known of each integer and address."""
+        for function, axes in self._functions:
+            yield from ((value, axes.get(kept)) for value, kept in function.values.items())
+
+    @cached_property
+    def _functions(self) -> tuple[tuple[KernelInModule, Mapping[Value, Axis]], ...]:
+        from stretto.ir.kernels.functions import analysed_kernels  # noqa: PLC0415 - see above
+        from stretto.kernel.axes import analyse  # noqa: PLC0415
+
+        return tuple((found, analyse(found.kernel)) for found in analysed_kernels(self._parsed))
+
+    @cached_property
+    def _all(self) -> dict[Operation, Facts]:
+        from stretto.kernel.accesses import ACCESSES, Accesses, shared_loads  # noqa: PLC0415
+
+        found: dict[Operation, Facts] = {}
+        for function, axes in self._functions:
+            accesses, shared = Accesses(function.kernel, axes), shared_loads(function.kernel)
+            for op, kept in function.operations.items():
+                if kept.name in ACCESSES:
+                    facts = accesses.facts(kept)
+                    found[op] = replace(facts, cluster=shared[kept]) if kept in shared else facts
+        return found
