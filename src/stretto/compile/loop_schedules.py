@@ -20,7 +20,7 @@ from stretto.ops.spaces import STAGING
 from stretto.resources.prepare import prepare
 from stretto.solve.scheduling import lifted
 
-SOLVED_WORK = 2.0
+SOLVED_WORK = 1.0
 """Units of the solver's deterministic work for an II; 0: it is not asked."""
 OVERLAPPED_STAGES = 4
 """Stages of a schedule in which consumers overlap their products."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
+from itertools import combinations, count
 from typing import Generic
 
 from stretto.extraction.flow import BufferHomes, Flow
@@ -144,6 +144,7 @@ class BodyReader(Generic[OpT, BlockT, ValueT]):
         body = [item.op for item in self._body]
         yield from fences(self._source, ops, body)
         yield from same_places(self._source, ops, body)
+        yield from same_sets(self._source, ops, body)
         for item in self._body:  # each after the one whose body it is in
             if item.parent is not None:
                 names = self._op_names[item.parent], self._op_names[item.op]
@@ -420,7 +421,7 @@ def same_places(
 ) -> Iterator[Dependence]:
     """What is at an address is loaded and stored in the order of the text, within a step.
 
-    Loops whose steps may meet at an address are not pipelined at all.
+    Who may meet in different steps, alias sets say.
     """
     last: dict[ValueT, list[int]] = {}
     for i, one in enumerate(body):
@@ -432,6 +433,28 @@ def same_places(
             if stores or source.name(body[j]) == _BY_ADDRESS[1]:
                 yield _order(ops[j], ops[i], 0, "address")
         before.append(i)
+
+
+def same_sets(
+    source: Source[OpT, BlockT, ValueT], ops: Sequence[Op], body: Sequence[OpT]
+) -> Iterator[Dependence]:
+    """What may touch the same element in different steps comes in the order of the text, in each
+    step and from step to step; agents keep no order between them, and are refused where it counts.
+    """
+    members: dict[tuple[int, str | None], list[int]] = {}
+    reads: list[bool] = []
+    for i, one in enumerate(body):
+        numbers = {inner: source.alias_set(inner) for inner in source.walk(one)}
+        touching = [inner for inner, number in numbers.items() if number is not None]
+        reads.append(all(source.name(inner) == _BY_ADDRESS[0] for inner in touching))
+        for number in {*numbers.values()}:
+            if number is not None:
+                members.setdefault((number, ops[i].agent), []).append(i)
+    for of_set in members.values():
+        for i, j in combinations(of_set, 2):
+            if not (reads[i] and reads[j]):
+                yield _order(ops[i], ops[j], 0, "address")
+                yield replace(_order(ops[j], ops[i], 1, "address"), latency=1)
 
 
 _BY_ADDRESS = ("nv_tileas.pointer.load", "nv_tileas.pointer.store")

@@ -215,6 +215,10 @@ class Source(ABC, Generic[OpT, BlockT, ValueT]):
         """What is stated of a loop."""
 
     @abstractmethod
+    def alias_set(self, op: OpT) -> int | None:
+        """The number of an operation's alias set, if it touches global memory and is in one."""
+
+    @abstractmethod
     def facts(self, op: OpT) -> Facts:
         """What is known of an operation by the addresses that it goes to."""
 

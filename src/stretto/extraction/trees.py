@@ -24,7 +24,7 @@ from stretto.kernel import Kernel, KernelError
 from stretto.kernel.accesses import ACCESSES, Accesses, shared_loads
 from stretto.kernel.axes import analyse
 from stretto.kernel.building import plain_name
-from stretto.kernel.tree import Operation, Region, Value
+from stretto.kernel.tree import ALIAS_SET, Operation, Region, Value
 from stretto.kernel.types import Buffer, Pointer, Scalar, Tile, Type, View
 from stretto.loop import Constraint, Facts, Loop, Op, TileType, Written
 from stretto.loop.parts import element_bits
@@ -294,6 +294,11 @@ class Kernels(Source[Operation, Region, Value]):
         given = {"machine"} if machine is not None else set[str]()
         given |= {"force_serial"} if serial else set[str]()
         return StatedLoop(Loop("-", (), machine=machine, force_serial=serial), frozenset(given))
+
+    def alias_set(self, op: Operation) -> int | None:
+        """The number of an operation's alias set, if it touches global memory and is in one."""
+        number = op.attributes.get(ALIAS_SET)
+        return number if isinstance(number, int) and self.row(op).far else None
 
     def facts(self, op: Operation) -> Facts:
         """What is known of an operation by the addresses that it goes to."""

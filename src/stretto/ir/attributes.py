@@ -38,8 +38,8 @@ from xdsl.ir import Attribute, Operation
 from stretto.document import Cursor
 from stretto.errors import DocumentError
 from stretto.extraction.source import NOTHING, StatedLoop, StatedOp
-from stretto.ir.dialect import name_of, text_of
-from stretto.kernel.tree import HIDDEN
+from stretto.ir.dialect import name_of, row_of, text_of
+from stretto.kernel.tree import ALIAS_SET, HIDDEN
 from stretto.loop.json import SCHEMA, read_loop, read_op
 
 STATED = "stretto."
@@ -130,6 +130,13 @@ def stated_loop(op: Operation) -> StatedLoop:
     return StatedLoop(loop, frozenset(row), trips, length)
 
 
+def alias_set(op: Operation) -> int | None:
+    """The number of an operation's alias set, if it touches global memory and is in one."""
+    if STATED + ALIAS_SET not in op.attributes or not row_of(op).far:
+        return None
+    return _natural(op.attributes[STATED + ALIAS_SET])
+
+
 def serial_function(op: Operation) -> bool:
     """Whether an operation is, or is inside of, a function that forces serial execution."""
     at: Operation | None = op
@@ -168,6 +175,7 @@ def _of_others(op: Operation) -> list[AttributeFault]:
     if not any(name.startswith((STATED, "tileas.", SCHEDULE)) for name in op.attributes):
         return []
     faults = [*_unknown(op), *_not_naturals(op, SCHEDULE, PLACED)]
+    faults += _not_naturals(op, STATED, (ALIAS_SET,))
     if not faults:
         faults = [*_refused(read_op, _OP, _op_parts(op))]
     if isinstance(op, LOOPS) and not faults:
@@ -186,7 +194,7 @@ def _unknown(op: Operation) -> Iterator[AttributeFault]:
     loop = isinstance(op, LOOPS)
     for name in op.attributes:
         if name.startswith(STATED):
-            fields = ON_LOOP if loop else OP_FIELDS
+            fields = ON_LOOP if loop else (*OP_FIELDS, ALIAS_SET)
             field = name.removeprefix(STATED)
             if field in fields:
                 continue

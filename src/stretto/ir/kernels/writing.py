@@ -50,7 +50,7 @@ from stretto.ir.kernels.functions import CMPF, CMPI, NAME, WARPS
 from stretto.kernel import Kernel, KernelError, tree
 from stretto.kernel.configuration import DEFAULT, Configuration
 from stretto.kernel.pipeline import lower
-from stretto.kernel.tree import HIDDEN
+from stretto.kernel.tree import ALIAS_SET, HIDDEN
 from stretto.kernel.types import Buffer, Pointer, Scalar, Tile, Type, View
 from stretto.loop import TileType
 from stretto.machine import Machine
@@ -208,9 +208,10 @@ class _Writer:
                     attributes[f"{STATED}facts"] = to_attribute(_row(rows))
             elif name == "serial":
                 attributes[CONSTRAINT + FORCE_SERIAL] = UnitAttr()
-            elif name == "gid":
+            elif name in ("gid", ALIAS_SET):
                 assert isinstance(value, int)
-                attributes[CONSTRAINT + name] = IntegerAttr(value, i64)
+                prefix = STATED if name == ALIAS_SET else CONSTRAINT
+                attributes[prefix + name] = IntegerAttr(value, i64)
             elif name == "agent":
                 attributes[f"{STATED}{name}"] = StringAttr(str(value))
             elif name == "machine":

@@ -24,7 +24,7 @@ from xdsl.utils.hints import isa
 
 from stretto.diagnostics import Diagnostic, MlirError, Severity
 from stretto.extraction.source import OVER_TILES, Source, StatedLoop, StatedOp
-from stretto.ir.attributes import stated_loop, stated_op, verify_attributes
+from stretto.ir.attributes import alias_set, stated_loop, stated_op, verify_attributes
 from stretto.ir.dialect import kind_of, name_of, row_of
 from stretto.ir.dialect.compute import GenericOp, ProductOp
 from stretto.ir.dialect.pipelined import ProgramOp, WorkTileInfoOp
@@ -222,6 +222,10 @@ class Module(Source[Operation, Block, SSAValue]):
     def stated_loop(self, op: Operation) -> StatedLoop:
         """What is stated of a loop."""
         return stated_loop(op)
+
+    def alias_set(self, op: Operation) -> int | None:
+        """The number of an operation's alias set, if it touches global memory and is in one."""
+        return alias_set(op)
 
     def facts(self, op: Operation) -> Facts:
         """What is known of an operation by the addresses that it goes to."""

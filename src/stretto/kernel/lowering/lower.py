@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from stretto.kernel.building import plain_name
 from stretto.kernel.lowering.combiners import combined_by
-from stretto.kernel.lowering.conflicts import conflict
+from stretto.kernel.lowering.conflicts import alias_sets, conflicts
 from stretto.kernel.lowering.products import ProductLowering
 from stretto.kernel.lowering.work_tiles import goes_over_work_tiles, has_loop_inside
 from stretto.kernel.lowering.written import (
@@ -27,7 +27,7 @@ from stretto.kernel.lowering.written import (
     VIEW,
     WORK_TILE,
 )
-from stretto.kernel.tree import Attribute, Kernel, Lowered, Operation, Region, Value
+from stretto.kernel.tree import ALIAS_SET, Attribute, Kernel, Lowered, Operation, Region, Value
 from stretto.kernel.types import Scalar, Tile
 from stretto.machine import Machine
 from stretto.ops.spaces import REGISTERS, SPACES
@@ -58,6 +58,8 @@ class _Lowering(ProductLowering):
         self._out.location = operation.location
         agent = operation.attributes.get("agent")
         self._out.said = {} if agent is None else {"agent": agent}
+        if operation in self._alias_sets:
+            self._out.said[ALIAS_SET] = self._alias_sets[operation]
         for result in operation.results:
             self._born[result] = len(self._loops)
         match operation.name:
@@ -181,6 +183,7 @@ class _Lowering(ProductLowering):
     def _for(self, operation: Operation) -> None:
         lower, upper, step, *initial = operation.operands
         (body,) = operation.regions
+        serial = self._keep_in_order(operation)
         space = self._machine.products[0].accumulator if self._machine.products else REGISTERS
         kept = self._uses.in_place(operation) if space in SPACES and space != REGISTERS else ()
         if self._waits:
@@ -216,14 +219,8 @@ class _Lowering(ProductLowering):
         self._homes.leave()
         self._out.location = operation.location
         said: dict[str, Attribute] = {**operation.attributes, "machine": self._machine.name}
-        pair = conflict(operation, self._uses.maker, self._accesses.touched, self._addresses)
-        if pair is not None:
+        if serial:
             said["serial"] = True
-        if pair is not None and not has_loop_inside(operation):
-            told = (
-                f"steps of its loop do not overlap: {pair[1].location} may touch the same element"
-            )
-            self._notes.append((pair[0].location, told))
         made = self._out.add(
             "scf.for",
             (*bounds, *begun),
@@ -236,6 +233,22 @@ class _Lowering(ProductLowering):
             self._homes.put(old, space if i in kept else REGISTERS, new)
             if i in kept and space != PENDING:
                 self._homes.remember(new, begun[i])
+
+    def _keep_in_order(self, loop: Operation) -> bool:
+        """Have what may touch the same element in different steps stay in order; whether the steps
+        must not overlap at all: who issues what is not told, or there is a loop inside."""
+        pairs = list(conflicts(loop, self._uses.maker, self._accesses.touched, self._addresses))
+        if not pairs:
+            return False
+        serial = has_loop_inside(loop) or not self._machine.agents
+        if not serial:
+            self._alias_sets |= alias_sets(pairs)
+        if not has_loop_inside(loop):
+            (first, second), what = pairs[0], "steps of its loop do not overlap"
+            what = what if serial else "it stays in order, step after step"
+            told = f"{what}: {second.location} may touch the same element"
+            self._notes.append((first.location, told))
+        return serial
 
     def _work_tile(self, index: Value, lowered: Value, tiles: Value) -> None:
         """Which tile a persistent block is at: the kernel numbers its tiles along one axis."""

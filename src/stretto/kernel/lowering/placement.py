@@ -50,6 +50,8 @@ class Placement:
         """Left factors that are in registers before the loop of their products begins."""
         self._chosen: dict[Operation, Chosen] = {}
         """By `tile.dot`, the product that it becomes."""
+        self._alias_sets: dict[Operation, int] = {}
+        """By what may touch the same element in different steps: the number of those."""
         self._groups = 0
         """How many products wait in the step that issued them."""
         self._notes: list[tuple[Location, str]] = []
