@@ -27,7 +27,7 @@ from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -45,7 +45,14 @@ from stretto.machine import load_machine
 from stretto.solution import ScheduleAnalysis
 from stretto.verification import Violation
 
+if TYPE_CHECKING:
+    from stretto.schemas import remark
+    from stretto.schemas.remark import Place
+
 RemarkKind = Literal["Passed", "Missed", "Failure"]
+RemarkName = Literal[
+    "Scheduled", "LeftAlone", "Refused", "Legal", "Illegal", "Materialized", "Trusted"
+]
 FORMATS = ("yaml", "json")
 SCHEMA = "stretto.remarks/1"
 
@@ -56,8 +63,7 @@ class Remark:
 
     kind: RemarkKind
     pass_name: str
-    name: str
-    """``Scheduled``, ``LeftAlone``, ``Refused``, ``Legal`` or ``Illegal``."""
+    name: RemarkName
     loop: str
     function: str
     file: str
@@ -73,9 +79,9 @@ class Remark:
         """On one line, as a filter and a reader of diagnostics see it."""
         return f"{self.kind} {self.pass_name} {self.loop}: {self.message}"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> remark.Remark:
         """The remark as a JSON object."""
-        place = {"file": self.file, "line": self.line, "column": self.column}
+        place: Place = {"file": self.file, "line": self.line, "column": self.column}
         return {
             "kind": self.kind,
             "pass": self.pass_name,
@@ -216,7 +222,7 @@ class Speaker:
     def remark(
         self,
         kind: RemarkKind,
-        name: str,
+        name: RemarkName,
         message: str,
         at: Operation | None = None,
         /,
