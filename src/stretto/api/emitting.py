@@ -79,6 +79,6 @@ def emit(
             given, machine, mode=mode, blocks=blocks, seed=seed, tracing=tracing,
             deadline=deadline,
         )  # fmt: skip
-    made = emitter.candidates(consumers, depth, agents)
+    made = emitter.candidates(consumers, depth, agents, every=False)
     told = emitter.told(chosen(made, emitter.machine, assemble, emitter.otherwise))
     return replace(told, analyses=tuple(map(result_of, told.analyses)))

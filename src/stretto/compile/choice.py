@@ -29,7 +29,7 @@ def chosen(
     made: Sequence[EmittedKernel],
     machine: Machine,
     assemble: Assemble | None = None,
-    otherwise: Callable[[], Sequence[EmittedKernel]] = tuple,
+    otherwise: Callable[[], Iterable[EmittedKernel]] = tuple,
 ) -> EmittedKernel:
     """The candidate that is emitted, and so the one that is predicted.
 
@@ -48,7 +48,7 @@ def settled(
     made: Sequence[EmittedKernel],
     machine: Machine,
     assemble: Assemble,
-    otherwise: Callable[[], Sequence[EmittedKernel]] = tuple,
+    otherwise: Callable[[], Iterable[EmittedKernel]] = tuple,
 ) -> EmittedKernel:
     """The first that fits shared memory and that the assembler keeps to, else of those that
     fit the one that spills the fewest bytes; EmitError where none fits, and what the compiler
@@ -87,7 +87,7 @@ def settled(
     return _explained(min(spilling, key=lambda pair: pair[0])[1], spilling)
 
 
-def _later(make: Callable[[], Sequence[EmittedKernel]]) -> Iterator[EmittedKernel]:
+def _later(make: Callable[[], Iterable[EmittedKernel]]) -> Iterator[EmittedKernel]:
     """What is made only once it is asked for."""
     yield from make()
 

@@ -20,7 +20,6 @@ from stretto.frontends.triton.parsing import (
 )
 from stretto.kernel import (
     Attribute,
-    Builder,
     Kernel,
     KernelError,
     Location,
@@ -32,6 +31,7 @@ from stretto.kernel import (
     Type,
     Value,
 )
+from stretto.kernel.building import Builder
 from stretto.kernel.scaled_products import Factor, scaled_product, unfit
 from stretto.kernel.types import element_of, like, shape_of
 from stretto.ops.atomics import ATOMICS
