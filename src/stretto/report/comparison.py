@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from stretto.schemas.comparison import Side
 
 SCHEMA = "stretto.comparison/1"
-SIDES = ("a", "b")
 
 
 @dataclass(frozen=True, slots=True)
