@@ -28,6 +28,7 @@ from stretto.compile.sources import kernels_of
 from stretto.emission import Emitted
 from stretto.errors import StrettoError
 from stretto.kernel import Kernel, Operation
+from stretto.kernel.types import Scalar
 from stretto.launching.compiler import compiler_name
 from stretto.launching.compiling import Compiled, compile_emitted
 
@@ -56,7 +57,11 @@ def _steps(found: Outcome, file: Path, cache: Path, launch: Any, simulated: bool
     if found.kind == "neither":
         return
     try:
-        made = emit(str(file), "h200", assemble=compiling(cache))
+        made = emit(
+            kernel, "h200", assemble=compiling(cache),
+            grid=launch.grid if launch is not None and launch.grid else None,
+            arguments=numbers(kernel, launch),
+        )  # fmt: skip
     except CompileError as error:
         made = emit(str(file), "h200")
         found.reason = plain(str(error))
@@ -88,6 +93,13 @@ def _steps(found: Outcome, file: Path, cache: Path, launch: Any, simulated: bool
         found.reason = f"spills {found.spilled} bytes, Triton's own {found.own}"
     else:
         found.level = LEVELS[-1]
+
+
+def numbers(kernel: Kernel, launch: Any) -> dict[str, int | float]:
+    """Of a recorded launch those that trip counts follow from."""
+    taken = {p.name for p in kernel.parameters if isinstance(p.value.type, Scalar)}
+    told = {} if launch is None else launch.numbers
+    return {n: v for n, v in told.items() if n in taken and type(v) in (int, float)}
 
 
 def why_nothing(notes: Sequence[str]) -> str:

@@ -5,7 +5,7 @@ stretto.emit("matmul.ttir", "h200")  ──►  .source, .analyses, .consumers, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 
@@ -16,11 +16,13 @@ from stretto.compile.candidates import Emitter
 from stretto.compile.choice import Assemble, chosen
 from stretto.compile.emitted import EmitMode, EmittedKernel
 from stretto.compile.kernel_programs import as_it_stands, program_in, require_no_options
+from stretto.compile.occupancy import Launch, candidates, settled
 from stretto.deadline import Deadline, cut_off
 from stretto.kernel import Kernel
 from stretto.kernel.configuration import Blocks
 from stretto.kinds import checked
 from stretto.machine import Machine
+from stretto.prediction.numbers import Number
 from stretto.program.traces import Tracing
 
 
@@ -38,6 +40,8 @@ def emit(
     assemble: Assemble | None = None,
     tracing: Tracing | None = None,
     time_limit: float | Deadline | None = None,
+    grid: Sequence[int] | None = None,
+    arguments: Mapping[str, Number | tuple[int, ...]] | None = None,
 ) -> EmittedKernel:
     """A Triton or cuTile kernel as Gluon source, pipelined by its schedules.
 
@@ -64,6 +68,9 @@ def emit(
     and no GPU): then taken is the first that fits shared memory and runs as it was scheduled, by
     the compiler's own figures, else of those that fit the one that spills the fewest bytes.
     EmitError where none fits.
+    With `grid`, and the `arguments` that trip counts follow from (as for `predict`), the kernel is
+    the one for such a launch: several blocks may share an SM, each with fewer registers and shorter
+    rings, or without agents, where that is predicted to be faster.
     With `tracing`, the kernel takes one argument more, `trace`, to which it writes clocks.
     After `time_limit` seconds no more is tried: the answer is the best so far, `stopped`; at
     least, loops one iteration after the other.
@@ -80,5 +87,11 @@ def emit(
             deadline=deadline,
         )  # fmt: skip
     made = emitter.candidates(consumers, depth, agents)
-    told = emitter.told(chosen(made, emitter.machine, assemble, emitter.otherwise))
+    best = chosen(made, emitter.machine, assemble, emitter.otherwise)
+    asked = (mode, consumers, depth, agents, tracing, blocks)
+    if grid is not None and emitter.kernel is not None and not any(asked):
+        launch = Launch(tuple(grid), arguments or {})
+        others = candidates(emitter.kernel, emitter.machine, launch, seed=seed, deadline=deadline)
+        best = settled(best, others, emitter.machine, launch, assemble)
+    told = emitter.told(best)
     return replace(told, analyses=tuple(map(result_of, told.analyses)))

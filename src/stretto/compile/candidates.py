@@ -12,7 +12,7 @@ from os import PathLike
 from stretto.compile import loop_schedules
 from stretto.compile.choice import paced
 from stretto.compile.emitted import EmitMode, EmittedKernel
-from stretto.compile.given import read_given
+from stretto.compile.given import TileKernel, read_given
 from stretto.compile.loop_schedules import LoopSchedules
 from stretto.compile.rooms import Rooms
 from stretto.compile.versions import Versions
@@ -97,6 +97,12 @@ class Emitter:
     def machine(self) -> Machine:
         """What it is emitted for."""
         return self._rooms.machine
+
+    @property
+    def kernel(self) -> Kernel | None:
+        """The kernel of tiles that it is made of; None where it was lowered before."""
+        given = self._rooms.given
+        return given.kernel if isinstance(given, TileKernel) else None
 
     @property
     def counts(self) -> tuple[int, ...]:
