@@ -59,8 +59,7 @@ def _steps(found: Outcome, file: Path, cache: Path, launch: Any, simulated: bool
     try:
         made = emit(
             kernel, "h200", assemble=compiling(cache),
-            grid=launch.grid if launch is not None and launch.grid else None,
-            arguments=numbers(kernel, launch),
+            **({} if simulated or launch is None else of_launch(kernel, launch)),
         )  # fmt: skip
     except CompileError as error:
         made = emit(str(file), "h200")
@@ -95,11 +94,11 @@ def _steps(found: Outcome, file: Path, cache: Path, launch: Any, simulated: bool
         found.level = LEVELS[-1]
 
 
-def numbers(kernel: Kernel, launch: Any) -> dict[str, int | float]:
-    """Of a recorded launch those that trip counts follow from."""
+def of_launch(kernel: Kernel, launch: Any) -> dict[str, Any]:
+    """What `emit` is told of a recorded launch: its grid, and the numbers of trip counts."""
     taken = {p.name for p in kernel.parameters if isinstance(p.value.type, Scalar)}
-    told = {} if launch is None else launch.numbers
-    return {n: v for n, v in told.items() if n in taken and type(v) in (int, float)}
+    told = {n: v for n, v in launch.numbers.items() if n in taken and type(v) in (int, float)}
+    return {"grid": launch.grid, "arguments": told} if launch.grid else {}
 
 
 def why_nothing(notes: Sequence[str]) -> str:

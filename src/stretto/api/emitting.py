@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
+from typing import TYPE_CHECKING
 
 from stretto.api import deadline_of
 from stretto.api.kernels import kernel_given
@@ -16,14 +17,16 @@ from stretto.compile.candidates import Emitter
 from stretto.compile.choice import Assemble, chosen
 from stretto.compile.emitted import EmitMode, EmittedKernel
 from stretto.compile.kernel_programs import as_it_stands, program_in, require_no_options
-from stretto.compile.occupancy import Launch, candidates, settled
 from stretto.deadline import Deadline, cut_off
+from stretto.errors import StrettoError
 from stretto.kernel import Kernel
 from stretto.kernel.configuration import Blocks
 from stretto.kinds import checked
 from stretto.machine import Machine
-from stretto.prediction.numbers import Number
 from stretto.program.traces import Tracing
+
+if TYPE_CHECKING:
+    from stretto.prediction.numbers import Number
 
 
 @checked
@@ -75,6 +78,8 @@ def emit(
     After `time_limit` seconds no more is tried: the answer is the best so far, `stopped`; at
     least, loops one iteration after the other.
     """
+    if arguments and grid is None:
+        raise StrettoError("arguments are those of a launch: give its grid, too")
     given = kernel_given(kernel)
     program = program_in(given)
     if program is not None:
@@ -90,8 +95,17 @@ def emit(
     best = chosen(made, emitter.machine, assemble, emitter.otherwise)
     asked = (mode, consumers, depth, agents, tracing, blocks)
     if grid is not None and emitter.kernel is not None and not any(asked):
+        from stretto.compile.occupancy import (  # noqa: PLC0415 - few ask, and it predicts
+            Launch,
+            candidates,
+            settled,
+        )
+
         launch = Launch(tuple(grid), arguments or {})
         others = candidates(emitter.kernel, emitter.machine, launch, seed=seed, deadline=deadline)
         best = settled(best, others, emitter.machine, launch, assemble)
+    elif grid is not None:
+        told = "the grid decides nothing where options say how a kernel is divided"
+        best = replace(best, notes=(*best.notes, told))
     told = emitter.told(best)
     return replace(told, analyses=tuple(map(result_of, told.analyses)))

@@ -513,6 +513,8 @@ def emit(arguments: argparse.Namespace) -> Reply:
         seed=arguments.seed,
         tracing="marks" if arguments.trace else None,
         time_limit=arguments.time_limit,
+        grid=arguments.grid,
+        arguments=dict(arguments.argument),
     )
     told = assumption(made.machine, made.machine_why)
     notes = [*([told] if told else []), *made.notes]
