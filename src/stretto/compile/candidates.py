@@ -20,7 +20,7 @@ from stretto.compile.versions import Versions
 from stretto.deadline import NEVER, Deadline, OverdueError
 from stretto.emission import EmitError
 from stretto.errors import StrettoError
-from stretto.ir.kernels.running import RunnableKernel
+from stretto.extraction.kernels import RunnableKernel
 from stretto.kernel import Kernel
 from stretto.kernel.configuration import DEFAULT, Blocks
 from stretto.kernel.errors import KernelError

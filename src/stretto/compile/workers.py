@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from stretto.compile.emitted import EmitMode
 from stretto.emission import EmitError
-from stretto.ir.kernels.running import RunnableKernel
+from stretto.extraction.kernels import RunnableKernel
 from stretto.kernel.lowering.held import GROUP_ROWS, groups_of
 from stretto.kernel.partition import ONE_CONSUMER
 from stretto.kernel.tree import kind_of
