@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, replace
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import stretto
 from exact import EXAMPLES, HERE, Row, row
@@ -55,7 +56,7 @@ def others(folder: Path) -> Iterator[Prepared]:
 
 def published(file: Path) -> dict[str, Row]:
     """What stands in a file, by name."""
-    rows = json.loads(file.read_text(encoding="utf-8")) if file.exists() else []
+    rows: list[dict[str, Any]] = json.loads(file.read_text("utf-8")) if file.exists() else []
     return {entry["loop"]: Row(**entry) for entry in rows}
 
 
