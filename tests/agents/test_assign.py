@@ -15,7 +15,7 @@ import pytest
 
 import stretto
 from stretto.agents import chosen
-from stretto.agents.groups import merged, registers, with_groups
+from stretto.agents.groups import merged, with_groups
 from stretto.agents.handover import Flows, with_agents
 from stretto.cli.main import main
 from stretto.errors import StrettoError
@@ -187,9 +187,14 @@ def test_what_each_warpgroup_has_to_itself_is_not_shared(groups: int, ii: int) -
 
 
 def test_registers_of_warpgroups_share_the_file() -> None:
-    machine = load_machine("b200")
-    assert [registers(machine, n) for n in (1, 2, 3, 4)] == [240, 240, 160, 120]
-    assert with_groups(machine, 3).has_slot("compute.2")
+    for name, registers in (("b200", (240, 240, 160, 120)), ("h200", (240, 240, 160, 112))):
+        machine = load_machine(name)
+        for count, own in enumerate(registers, 1):
+            agent = with_groups(machine, count).agent_for("simt")
+            assert agent is not None
+            assert (agent.replicas, agent.registers) == (count, own)
+        assert with_groups(machine, 3).has_slot("compute.2")
+    assert with_groups(machine, 3).has_slot("sums.2")
 
 
 def test_the_command_answers_in_text_and_json(

@@ -46,7 +46,7 @@ def test_of_candidates_that_are_about_as_fast_one_that_overlaps_is_taken():
     assert ahead.pace is not None
     best = replace(flat, pace=replace(flat.pace, cycles=100.0))
     near = replace(ahead, pace=replace(ahead.pace, cycles=110.0))
-    far = replace(ahead, pace=replace(ahead.pace, cycles=120.0))
+    far = replace(ahead, pace=replace(ahead.pace, cycles=160.0))
     assert chosen([best, near], emitter.machine) is near
     assert chosen([best, far], emitter.machine) is best
 
@@ -112,3 +112,21 @@ def test_of_those_that_spill_the_one_with_the_fewest_bytes_is_taken():
     taken = chosen(made, emitter.machine, lambda _: assembled(next(bytes)))
     assert taken.assembled is not None
     assert taken.assembled.spilled == 252
+
+
+def test_what_spills_when_loaded_ahead_is_tried_with_more_warps():
+    emitter = Emitter(EXAMPLES / "softmax.ttir", "h200")
+    made = emitter.candidates()
+    ahead = {one.source for one in made if one.overlap}
+    (warps,) = {one.emitted.warps for one in made}
+
+    def assemble(emitted: Emitted) -> Compiled:
+        return assembled(8 if emitted.source in ahead else 0)
+
+    taken = chosen(made, emitter.machine, assemble, emitter.otherwise)
+    assert taken.overlap
+    assert taken.emitted.warps == 2 * warps
+    assert any(f"with {2 * warps} warps" in note for note in taken.notes)
+    plain = chosen(made, emitter.machine, assemble)
+    assert not plain.overlap
+    assert any("threads spill 8 bytes" in note for note in plain.notes)

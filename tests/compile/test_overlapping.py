@@ -17,6 +17,7 @@ from stretto.compile.candidates import Emitter
 from stretto.compile.emitted import EmittedKernel
 from stretto.errors import StrettoError
 from stretto.machine import load_machine
+from stretto.machine.replicas import crowded
 
 WIDE = Path(__file__).parents[1] / "ttir" / "wide"
 """Attention forward by tiles of 256 rows, fp16."""
@@ -56,10 +57,10 @@ def test_each_has_the_next_product_in_flight_when_it_adds_to_its_sum() -> None:
 def test_registers_are_those_that_are_left() -> None:
     machine = load_machine("h200")
     for consumers, registers in ((1, 240), (2, 240), (3, 160), (4, 112)):
-        agent = machine.crowded(consumers).agents_of_products()
+        agent = crowded(machine, consumers).agents_of_products()
         assert (agent.replicas, agent.registers) == (max(2, consumers), registers)
-    assert machine.crowded(2) is machine
-    assert machine.crowded(5) is machine
+    assert crowded(machine, 2) is machine
+    assert crowded(machine, 5) is machine
     assert "[112, 112, 112, 24]" in by_four(False).source
     with pytest.raises(StrettoError, match="5 consumers; h200 has 1 to 4"):
         Emitter(WIDE / "attention_forward_d64_256.ttir", "h200").candidates(5)

@@ -17,13 +17,14 @@ from stretto.api.kernels import kernels_of
 from stretto.compile import loop_schedules
 from stretto.compile.candidates import STAGES
 from stretto.compile.emitted import EmittedKernel
-from stretto.ir.diagnostics import MlirError
-from stretto.ir.kernels.running import runnable_text
+from stretto.diagnostics import MlirError
+from stretto.ir import runnable_text
 from stretto.kernel import Kernel
 from stretto.kernel.configuration import Configuration
 from stretto.kernel.hidden_steps import HIDDEN
 from stretto.kernel.pipeline import lower
 from stretto.machine import load_machine
+from stretto.machine.replicas import crowded
 from stretto.program.clocks import FaultError, check_program
 from stretto.program.instructions import Arrive, For, Wait
 from stretto.program.walk import walk
@@ -40,7 +41,7 @@ MASK = "dense<0xFF800000> : tensor<128x64xf32>"
 
 def lowered(text: str, consumers: int) -> Kernel:
     (kernel,) = kernels_of("kernel.ttir", text)
-    machine = load_machine("h200").crowded(consumers)
+    machine = crowded(load_machine("h200"), consumers)
     return lower(kernel, machine, Configuration(consumers)).kernel
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stretto.kernel.lowering.conflicts import conflict
+from stretto.kernel.lowering.conflicts import alias_sets, conflicts
 from stretto.kernel.tree import Operation, Region, Value, carried_from, root_of
 from stretto.kernel.types import Scalar
 
@@ -55,10 +55,10 @@ def test_bytes_that_are_apart_are_in_nobodys_way() -> None:
     store = Operation("tile.store", (array, load.result), ())
     loop = loop_of(load, store, begins=array, argument=Value(I32), ends=array)
     makers = {load.result: load}
-    assert conflict(loop, makers, {load: (0, 63), store: (64, 127)}.get) is None
-    assert conflict(loop, makers, {load: (64, 127), store: (0, 63)}.get) is None
-    assert conflict(loop, makers, {load: (0, 64), store: (64, 127)}.get) == (load, store)
-    assert conflict(loop, makers, {load: (0, 63)}.get) == (load, store)
+    assert not list(conflicts(loop, makers, {load: (0, 63), store: (64, 127)}.get))
+    assert not list(conflicts(loop, makers, {load: (64, 127), store: (0, 63)}.get))
+    assert list(conflicts(loop, makers, {load: (0, 64), store: (64, 127)}.get)) == [(load, store)]
+    assert list(conflicts(loop, makers, {load: (0, 63)}.get)) == [(load, store)]
 
 
 def test_a_loop_that_walks_two_arrays_reads_nothing_that_it_writes() -> None:
@@ -69,6 +69,14 @@ def test_a_loop_that_walks_two_arrays_reads_nothing_that_it_writes() -> None:
     inside = (load, store, on)
     makers = {on.result: on, load.result: load}
     apart = loop_of(*inside, begins=written, argument=carried, ends=on.result)
-    assert conflict(apart, makers, anything) is None
+    assert not list(conflicts(apart, makers, anything))
     same = loop_of(*inside, begins=read, argument=carried, ends=on.result)
-    assert conflict(same, makers, anything) == (load, store)
+    assert list(conflicts(same, makers, anything)) == [(load, store)]
+
+
+def test_operations_that_pairs_lead_to_are_one_alias_set() -> None:
+    a, b, c, d, e, f = (moved(Value(I32)) for _ in range(6))
+    found = alias_sets([(a, b), (c, d), (b, d), (e, f)])
+    assert found[a] == found[b] == found[c] == found[d] != found[e]
+    assert found[e] == found[f]
+    assert alias_sets([]) == {}

@@ -21,6 +21,7 @@ from stretto.kernel.configuration import Configuration
 from stretto.kernel.errors import KernelError
 from stretto.kernel.pipeline import lower
 from stretto.machine import load_machine
+from stretto.machine.replicas import crowded
 from stretto.simulation.kernels import run_kernel
 from stretto.simulation.kernels.programs import run_program_of_kernel
 
@@ -36,7 +37,7 @@ WIDE = NARROW.parent / "wide" / "attention_forward_d64_256.ttir"
 
 def lowered(file: Path, consumers: int) -> Kernel:
     (kernel,) = kernels_of(str(file), file.read_text())
-    machine = load_machine("h200").crowded(consumers)
+    machine = crowded(load_machine("h200"), consumers)
     return lower(kernel, machine, Configuration(consumers, "persistent")).kernel
 
 
@@ -87,4 +88,4 @@ def test_blocks_whose_loops_differ_are_not_put_together() -> None:
 def test_blocks_that_go_over_one_tile_are_not_put_together() -> None:
     (kernel,) = kernels_of(str(PLAIN), PLAIN.read_text())
     with pytest.raises(KernelError, match="do not go into 3 parts"):
-        lower(kernel, load_machine("h200").crowded(3), Configuration(3))
+        lower(kernel, crowded(load_machine("h200"), 3), Configuration(3))

@@ -471,7 +471,7 @@ def test_a_kernel_is_predicted_by_its_machine_code_where_there_is_some() -> None
         assert loop.bound in {**loop.units, **loop.kinds}
     assert re.search(rf"^    {coded.prediction.bound} +[\d,]+ +\d+%", told, re.MULTILINE)
     # Code that nobody recognizes is of no use, but what the assembler says of registers is.
-    other = predicted(lambda emitted: replace(assembled_with(1)(emitted), listing="", spilled=8))
+    other = predicted(lambda emitted: replace(assembled_with(1)(emitted), code="", spilled=8))
     assert other.prediction.loops[0].cycles == tiles.prediction.loops[0].cycles
     assert other.prediction.spills
 

@@ -13,10 +13,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from stretto.agents.groups import arithmetic, own_slots
+from stretto.agents.groups import arithmetic
 from stretto.agents.handover import READ, WRITE, Flows, with_agents
 from stretto.loop import Op, Operand, Value
 from stretto.lower_bounds import compute_bounds
+from stretto.machine.replicas import own_slots
 from stretto.resources.prepare import Prepared, classify, prepare
 
 NODES = 50_000
@@ -54,7 +55,7 @@ class Choices:
     @cached_property
     def _held(self) -> dict[str, int]:
         """Cycles that each pipe which all warpgroups share is held, before any hand-over."""
-        own = own_slots(self.flows.machine)
+        own = own_slots(self.flows.machine, arithmetic(self.flows.machine))
         held = {
             s.name: 0
             for s in self.flows.machine.slots

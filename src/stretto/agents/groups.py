@@ -11,11 +11,9 @@ from dataclasses import replace
 
 from stretto.errors import StrettoError
 from stretto.machine import Machine, Slot
-from stretto.machine.machine import REGISTER_BYTES, WARP, Agent
-from stretto.ops.spaces import REGISTERS
+from stretto.machine.machine import Agent
+from stretto.machine.replicas import own_slots, with_replicas
 
-REGISTER_STEP = 8
-"""Registers of a thread are set in steps of so many (PTX ISA: setmaxnreg)."""
 MOST = 4
 """Warpgroups that are tried, where nobody says."""
 
@@ -29,55 +27,15 @@ def arithmetic(machine: Machine) -> Agent:
     return agent
 
 
-def registers(machine: Machine, count: int) -> int | None:
-    """Registers of a thread, where so many warpgroups share what the other agents leave."""
-    agent = arithmetic(machine)
-    budget = machine.budget(REGISTERS)
-    if agent.registers is None or budget is None or budget.bytes is None:
-        return agent.registers
-    others = sum(
-        a.warps * a.replicas * WARP * (a.registers or 0) for a in machine.agents if a is not agent
-    )
-    left = budget.bytes // REGISTER_BYTES - others
-    share = left // (count * agent.warps * WARP) // REGISTER_STEP * REGISTER_STEP
-    return min(agent.registers, share)
-
-
-def own_slots(machine: Machine) -> tuple[str, ...]:
-    """Slots that each warpgroup has to itself: its issue slot, and those that replicas have."""
-    name = arithmetic(machine).name
-    units = (s.name for s in machine.slots if s.name != name and machine.has_slot(f"{s.name}.1"))
-    return (name, *units)
-
-
-def slot_of(machine: Machine, slot: str, agent: str) -> str:
-    """The slot that an operation of a warpgroup holds, where the first one's would hold this."""
-    number = agent.rpartition(".")[2] if agent != arithmetic(machine).name else ""
-    return f"{slot}.{number}" if number and slot in own_slots(machine) else slot
-
-
 def with_groups(machine: Machine, count: int) -> Machine:
     """The machine with so many warpgroups for arithmetic, and the registers that each has then."""
-    agent = arithmetic(machine)
-    last = max(s.id for s in machine.slots)
-    missing = [
-        replace(machine.slot(like), name=name)
-        for like in own_slots(machine)
-        for n in range(1, count)
-        if not machine.has_slot(name := f"{like}.{n}")
-    ]
-    slots = tuple(replace(slot, id=last + n) for n, slot in enumerate(missing, 1))
-    many = replace(agent, replicas=count, registers=registers(machine, count), crowded=())
-    return replace(
-        machine,
-        slots=(*machine.slots, *slots),
-        agents=tuple(many if one is agent else one for one in machine.agents),
-    )
+    return with_replicas(machine, arithmetic(machine), count)
 
 
 def merged(machine: Machine, count: int) -> Machine:
     """One group with the room of all and any number of registers: it bounds every choice."""
-    agent, own = arithmetic(machine), own_slots(machine)
+    agent = arithmetic(machine)
+    own = own_slots(machine, agent)
 
     def wider(slot: Slot) -> Slot:
         each = slot.capacity if slot.name in own else None

@@ -14,9 +14,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from stretto.agents.groups import arithmetic, slot_of
+from stretto.agents.groups import arithmetic
 from stretto.loop import Access, Loop, Op, Operand, Storage, Value
 from stretto.machine import Machine
+from stretto.machine.replicas import slot_of
 from stretto.ops.spaces import SPACES, STAGING
 from stretto.resources.prepare import prepare
 
@@ -133,9 +134,9 @@ def _of(agent: str | None, op: Op, flows: Flows) -> Op:
     """An operation of an agent, with the issue slot of that where its costs are known already."""
     if agent is None:
         return op
-    machine = flows.machine
+    machine, usual = flows.machine, arithmetic(flows.machine)
     uses = op.uses and tuple(
-        replace(use, slot=slot_of(machine, use.slot, agent)) for use in op.uses
+        replace(use, slot=slot_of(machine, use.slot, usual, agent)) for use in op.uses
     )
     return replace(op, agent=agent, uses=uses)
 

@@ -91,7 +91,7 @@ def emit(
             given, machine, mode=mode, blocks=blocks, seed=seed, tracing=tracing,
             deadline=deadline,
         )  # fmt: skip
-    made = emitter.candidates(consumers, depth, agents)
+    made = emitter.candidates(consumers, depth, agents, every=False)
     best = chosen(made, emitter.machine, assemble, emitter.otherwise)
     asked = (mode, consumers, depth, agents, tracing, blocks)
     if grid is not None and emitter.kernel is not None and not any(asked):

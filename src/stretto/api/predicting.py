@@ -187,7 +187,8 @@ def predict(
         )
     emitter = Emitter(kernel, machine, mode=mode, seed=seed)
     name = kernel if isinstance(kernel, str) else emitter.name
-    made = emitter.candidates(consumers, depth, stages=() if max_stages is None else (max_stages,))
+    stages = () if max_stages is None else (max_stages,)
+    made = emitter.candidates(consumers, depth, stages=stages, every=False)
     best = chosen(made, emitter.machine, assemble, emitter.otherwise)
     return _predicted(name, best, emitter.machine, grid, arguments or {}, clock, depth)
 

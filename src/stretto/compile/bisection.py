@@ -20,8 +20,9 @@ from stretto.loop import Dependence, Loop
 from stretto.machine import Machine
 from stretto.resources.prepare import prepare
 
-NEAR = 100
-"""It ends where what was found is within one part in so many of what was not."""
+NEAR, CLOSE = 100, 60
+"""It ends where what was found is within one part in so many of what was not: refuted, or of what
+could not be decided."""
 
 
 def shortened(
@@ -47,6 +48,8 @@ def shortened(
         )  # fmt: skip
         if found.success and not found.spilled:
             best, high = found, ii
+        elif high - ii <= ii // CLOSE and not all(refusal.proved for refusal in found.refused):
+            break  # so near to what was found little is decided, and at length
         else:
             low = ii
     if best is None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from math import inf
+from operator import itemgetter
 from os import PathLike
 
 from stretto.compile import loop_schedules
 from stretto.compile.choice import paced
-from stretto.compile.emitted import EmitMode, EmittedKernel
+from stretto.compile.emitted import TOLD, EmitMode, EmittedKernel
 from stretto.compile.given import TileKernel, read_given
 from stretto.compile.loop_schedules import LoopSchedules
 from stretto.compile.rooms import Rooms
@@ -19,7 +20,7 @@ from stretto.compile.versions import Versions
 from stretto.deadline import NEVER, Deadline, OverdueError
 from stretto.emission import EmitError
 from stretto.errors import StrettoError
-from stretto.ir.kernels.running import RunnableKernel
+from stretto.extraction.kernels import RunnableKernel
 from stretto.kernel import Kernel
 from stretto.kernel.configuration import DEFAULT, Blocks
 from stretto.kernel.errors import KernelError
@@ -46,6 +47,8 @@ LOADED = 2
 """What a loop takes whose threads load tiles into registers, against its II: what goes from step to
 step in registers is waited for there. On an H200, with copies of the same II, kernels were up to
 1.75 times as fast."""
+MOST_WARPS = 16
+"""Of a kernel whose threads load, where fewer have not the registers."""
 SOLVED_STAGES = 3
 """Stages of a schedule that the solver is asked for: copies, and two iterations that meet."""
 
@@ -72,6 +75,8 @@ class Emitter:
         """Whether threads may copy tiles into rings."""
         self._wanted: tuple[int | None, int | None, Sequence[int]] = (None, None, ())
         """Consumers, depth and stages that candidates were asked for last."""
+        self._left_out: list[tuple[int, int]] = []
+        """Consumers and stages with which nothing can be as fast as what was made."""
         given = read_given(kernel, machine, blocks or DEFAULT.blocks, copies=copies)
         self.name = given.name
         if not given.machine.agents:
@@ -91,6 +96,7 @@ class Emitter:
         self._loops = LoopSchedules(self._rooms, seed, effort, deadline)
         self._versions = Versions(self._rooms, self._loops, tracing, given.machine_why)
         self._draws: list[EmittedKernel] | None = None
+        self._every = True
         self._paces: dict[str, EmittedKernel] = {}
 
     @property
@@ -115,12 +121,16 @@ class Emitter:
         depth: int | None = None,
         agents: Mapping[str, str] | None = None,
         stages: Sequence[int] = (),
+        *,
+        every: bool = True,
     ) -> list[EmittedKernel]:
         """A kernel for each number of consumers and of stages that differs from the others.
 
         StrettoError where there is none. Where no schedule keeps to the registers of agents, those
-        that do not are taken: such a kernel spills, and runs.
+        that do not are taken: such a kernel spills, and runs. Not `every`: what cannot be the
+        fastest, by its bounds, is left to `otherwise`.
         """
+        self._every = every
         self._rooms.crowd(consumers or 1)
         _require(self.machine, self._asked, consumers, depth)
         self._wanted = (consumers, depth, stages)
@@ -224,11 +234,13 @@ class Emitter:
 
     # Copies by threads ---------------------------------------------------------------------------
 
-    def _another(self, mode: EmitMode, *, copies: bool | None = None) -> Emitter:
+    def _another(
+        self, mode: EmitMode, *, copies: bool | None = None, kernel: Kernel | None = None
+    ) -> Emitter:
         """The same kernel in another way."""
         blocks: Blocks | None = self._blocks if mode == self.mode else None
         return Emitter(
-            self._kernel, self.machine, mode=mode, blocks=blocks, seed=self._seed,
+            kernel or self._kernel, self.machine, mode=mode, blocks=blocks, seed=self._seed,
             tracing=self._tracing, effort=self._effort, deadline=self._deadline,
             copies=self._copies if copies is None else copies,
         )  # fmt: skip
@@ -258,15 +270,21 @@ class Emitter:
         deeper = self.mode == "unspecialized" and COPY in self._kinds
         return (COPIED_STAGES, *found) if deeper else found
 
+    def _least(self, consumers: int, stages: int | None = None) -> int:
+        """Cycles that no schedule of its loops is shorter than."""
+        found = 0
+        for loop in self.lowered(consumers).loops:
+            ready = prepare(loop.wiring.loop, self._rooms.room(consumers, loop))
+            found += compute_bounds(ready.loop, ready.machine, max_stages=stages).mii
+        return found
+
     @property
-    def _least(self) -> int:
-        """Cycles that no schedule of its loops is shorter than, with any number of consumers."""
+    def _least_of_any(self) -> float:
+        """The same with any number of consumers."""
         found: list[int] = []
         for count in self.counts:
             with suppress(StrettoError):
-                loops = self.lowered(count).loops
-                ready = [prepare(x.wiring.loop, self._rooms.room(count, x)) for x in loops]
-                found.append(sum(compute_bounds(x.loop, x.machine).mii for x in ready))
+                found.append(self._least(count))
         return min(found, default=0)
 
     def _loading(self, made: Sequence[EmittedKernel]) -> list[EmittedKernel]:
@@ -278,14 +296,38 @@ class Emitter:
         other = self._another(self.mode, copies=False)
         best = min((one.length for one in made), default=inf)
         with suppress(StrettoError):
-            if LOADED * other._least < best:
+            if LOADED * other._least_of_any < best:
                 found = other.candidates(consumers, depth, None, stages)
                 return [one for one in found if LOADED * one.length < best]
         return []
 
-    def otherwise(self) -> list[EmittedKernel]:
-        """What there is where the compiler does not take copies by threads as it should."""
-        return self._loading(())
+    def otherwise(self) -> Iterator[EmittedKernel]:
+        """What there is where the compiler takes none as it should: what bounds had left out, and
+        loads instead of copies by threads, or more warps; made as it is asked for."""
+        left, self._left_out = self._left_out, []
+        for count, limit in left:
+            with suppress(EmitError, KernelError, LoopError, OverdueError):
+                found = self._versions.emitted(count, limit, self._wanted[1], {})
+                if found is not None:
+                    yield found
+        yield from self._loading(()) or self._wider()
+
+    def _wider(self) -> list[EmittedKernel]:
+        """A kernel whose threads load, with twice the warps, so that each has half of the tiles."""
+        given = self._rooms.given
+        if self.mode != "unspecialized" or self._late or not isinstance(given, TileKernel):
+            return []
+        warps = 2 * (self._rooms.workers(1)[0].warps)
+        if given.has_products or warps > MOST_WARPS:
+            return []
+        wider = self._another(self.mode, kernel=replace(given.kernel, warps=warps))
+        _, depth, stages = self._wanted
+        with suppress(StrettoError):
+            note = f"with {warps} warps: threads of fewer have no registers for what is loaded"
+            made = [one for one in wider.candidates(None, depth, None, stages) if one.overlap]
+            made.sort(key=lambda one: one.order)
+            return [replace(one, notes=(*one.notes, note)) for one in made] or wider._wider()
+        return []
 
     @property
     def _stopped(self) -> bool:
@@ -331,12 +373,16 @@ class Emitter:
     ) -> list[EmittedKernel]:
         """A kernel for each number of consumers and of stages, where there is one."""
         made: list[EmittedKernel] = []
-        asked = list(itertools.product(counts, stages or self._stages))
+        told: list[tuple[int, StrettoError]] = []
+        asked = list(itertools.product(reversed(counts), stages or self._stages))
         for number, (count, limit) in enumerate(asked):
             if self._late and not serial:
-                return made
+                break
             if self._effort == "quick" and any(one.fits(count, limit) for one in made):
                 continue  # a looser limit was kept to already
+            if not self._every and self._is_needless(count, limit, made):
+                self._left_out.append((count, limit))
+                continue
             self._loops.until = self._deadline.share(1 / (len(asked) - number))
             try:
                 if self._effort == "quick" and depth is not None and not agents:
@@ -345,13 +391,25 @@ class Emitter:
                     found = self._versions.emitted(count, limit, depth, agents, serial=serial)
             except (EmitError, KernelError, LoopError, OverdueError) as error:
                 self._ended = self._ended or isinstance(error, OverdueError)
-                refused.append(error)
+                told.append((count, error))
                 continue
             if found is not None and all(found.schedules != other.schedules for other in made):
                 made.append(found)
+        refused += [error for _, error in sorted(told, key=itemgetter(0))]
+        made.sort(key=lambda one: one.consumers)
         if self._late or not counts:
             return made
         return made + self._solved(made, max(counts), depth, agents, stages)
+
+    def _is_needless(self, consumers: int, stages: int, made: Sequence[EmittedKernel]) -> bool:
+        """Whether nothing of so many stages can be as fast as what is made, by its bounds."""
+        kept = [one for one in made if not one.over]
+        if not kept or self.mode != "specialized":
+            return False
+        best = min(one.length for one in kept)
+        with suppress(StrettoError):
+            return self._least(consumers, stages) > (1 + 2 * TOLD) * best
+        return False
 
     def _paced(self, made: EmittedKernel) -> EmittedKernel:
         """With what is predicted of it, where threads load."""

@@ -19,13 +19,17 @@ Assemble = Callable[[Emitted], "Assembled"]
 """Compiles a kernel."""
 NEAR = 1.15
 """Of the best pace: up to which the assembler is asked for the registers of a kernel."""
+BESIDE = 1.5
+"""Of the best pace: up to which a kernel that overlaps something is taken before one that does not,
+which is what its own framework makes of it anyway. Blocks are assumed to be many; where there is
+one an SM, what is loaded ahead counts for more."""
 
 
 def chosen(
     made: Sequence[EmittedKernel],
     machine: Machine,
     assemble: Assemble | None = None,
-    otherwise: Callable[[], Sequence[EmittedKernel]] = tuple,
+    otherwise: Callable[[], Iterable[EmittedKernel]] = tuple,
 ) -> EmittedKernel:
     """The candidate that is emitted, and so the one that is predicted.
 
@@ -44,7 +48,7 @@ def settled(
     made: Sequence[EmittedKernel],
     machine: Machine,
     assemble: Assemble,
-    otherwise: Callable[[], Sequence[EmittedKernel]] = tuple,
+    otherwise: Callable[[], Iterable[EmittedKernel]] = tuple,
 ) -> EmittedKernel:
     """The first that fits shared memory and that the assembler keeps to, else of those that
     fit the one that spills the fewest bytes; EmitError where none fits, and what the compiler
@@ -59,23 +63,31 @@ def settled(
     best = _best_pace(near)
     spilling: list[tuple[int, EmittedKernel]] = []
     refused: list[EmitError] = []
+    plain: EmittedKernel | None = None
     first = sorted(near, key=lambda one: _worth(one, best))
     for one in chain(first, _later(otherwise)):
+        if plain is not None and not one.overlap:
+            continue
         for known in _compiled((one,), assemble, failed):
             try:
                 seen = require(known, machine)
             except EmitError as error:
                 refused.append(error)
                 continue
+            if seen.clean and (known.overlap or not any(one.overlap for _, one in spilling)):
+                return known
             if seen.clean:
-                return _explained(known, spilling)
-            spilling.append((seen.spilled, known))
+                plain = known
+            else:
+                spilling.append((seen.spilled, known))
+    if plain is not None:
+        return _explained(plain, spilling)
     if not spilling:
         raise (*refused, *failed)[0]
     return _explained(min(spilling, key=lambda pair: pair[0])[1], spilling)
 
 
-def _later(make: Callable[[], Sequence[EmittedKernel]]) -> Iterator[EmittedKernel]:
+def _later(make: Callable[[], Iterable[EmittedKernel]]) -> Iterator[EmittedKernel]:
     """What is made only once it is asked for."""
     yield from make()
 
@@ -147,6 +159,7 @@ def _is_near(made: EmittedKernel, best: float) -> bool:
 
 
 def _worth(made: EmittedKernel, best: float) -> tuple[float, ...]:
-    """What is smaller is taken: of those that are about as fast as the best, first what overlaps
-    something, since all else is what its own framework does anyway; then the pace or the II."""
-    return not (made.pace is None or (_is_near(made, best) and made.overlap)), *made.order
+    """What is smaller is taken: first what overlaps something and is not far slower than the best,
+    since all else is what its own framework does anyway; then the pace or the II."""
+    beside = made.pace is None or (made.overlap and made.pace.cycles <= BESIDE * best)
+    return not beside, *made.order

@@ -11,8 +11,8 @@ from stretto.compile.rooms import Rooms
 from stretto.compile.scheduled import ONCE, ScheduledLoop, kept, scheduled
 from stretto.deadline import Deadline
 from stretto.exact import WORK, limits_of
+from stretto.extraction.kernels import RunnableLoop
 from stretto.generate import SERIAL
-from stretto.ir.kernels.running import RunnableLoop
 from stretto.kernel.wiring import LoopWiring
 from stretto.loop import Loop
 from stretto.machine import Machine
@@ -20,7 +20,7 @@ from stretto.ops.spaces import STAGING
 from stretto.resources.prepare import prepare
 from stretto.solve.scheduling import lifted
 
-SOLVED_WORK = 2.0
+SOLVED_WORK = 1.0
 """Units of the solver's deterministic work for an II; 0: it is not asked."""
 OVERLAPPED_STAGES = 4
 """Stages of a schedule in which consumers overlap their products."""
@@ -105,7 +105,8 @@ class LoopSchedules:
     ) -> tuple[LoopWiring, ScheduledLoop]:
         """A loop by the solver, one iteration at a time, where that is shorter."""
         generated = self._generated(wiring.loop, room, stages)
-        agents, limits = self._rooms.agents(consumers), replace(self._limits, work=SOLVED_WORK)
+        agents = self._rooms.agents(consumers)
+        limits = replace(self._limits, work=SOLVED_WORK, runs=False)
         if generated.bounds is None or generated.ii is None:
             return wiring, generated
         for apart in one_at_a_time(wiring, agents, generated.problem.loop):

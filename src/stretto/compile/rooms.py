@@ -13,11 +13,12 @@ from stretto.compile.given import GivenKernel, TileKernel
 from stretto.compile.scheduled import ScheduledLoop
 from stretto.compile.workers import workers_of
 from stretto.errors import StrettoError, listed
-from stretto.ir.kernels.running import RunnableKernel, RunnableLoop
+from stretto.extraction.kernels import RunnableKernel, RunnableLoop
 from stretto.kernel import Operation, Value
 from stretto.kernel.types import Buffer, Tile
 from stretto.machine import Machine
 from stretto.machine.machine import REGISTER_BYTES
+from stretto.machine.replicas import crowded
 from stretto.ops.spaces import STAGING
 from stretto.problem.registers import Registers
 from stretto.program.builder import Worker
@@ -43,7 +44,7 @@ class Rooms:
 
     def crowd(self, consumers: int) -> None:
         """Have as many replicas as are asked for, where the machine allows more than it has."""
-        machine = self.machine.crowded(consumers)
+        machine = crowded(self.machine, consumers)
         if machine is not self.machine and isinstance(self.given, TileKernel):
             self.given = replace(self.given, machine=machine)
 

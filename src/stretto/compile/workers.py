@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from stretto.compile.emitted import EmitMode
 from stretto.emission import EmitError
-from stretto.ir.kernels.running import RunnableKernel
+from stretto.extraction.kernels import RunnableKernel
 from stretto.kernel.lowering.held import GROUP_ROWS, groups_of
 from stretto.kernel.lowering.written import TMA_LOAD
 from stretto.kernel.partition import ONE_CONSUMER

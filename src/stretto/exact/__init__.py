@@ -40,6 +40,9 @@ class Limits:
     workers: int = 1
     """Threads of the solver. Each number gives its own answer, always the same."""
     seed: int = 0
+    runs: bool = True
+    """Whether many IIs are refuted at once before any is sought: for who asks for one, it costs
+    most of the time."""
 
 
 def limits_of(work_limit: float, workers: int, seed: int) -> Limits:

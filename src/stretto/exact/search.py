@@ -163,7 +163,8 @@ class _Search:
         self.lower = first
         end = last + 1 if self.best is None else min(last + 1, self.best.ii)
         with suppress(OverdueError):  # while a model was made
-            self._raise(end)
+            if self.clock.limits.runs:
+                self._raise(end)
             end = self._shortened(end)
         for ii in range(self.lower, end):
             try:

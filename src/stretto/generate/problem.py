@@ -15,16 +15,8 @@ from stretto.loop.parts import cached_property
 from stretto.machine import Machine
 from stretto.problem import Compiled, Room, compile_loop
 
-RUNGS = (
-    "rau",
-    "deepest-depth",
-    "initial",
-    "cost-based",
-    "clear",
-    "initial-again",
-    "cost-based-again",
-)
-"""The strategy ladder, in order. `clear` seats nothing itself."""
+RUNGS = ("rau", "deepest-depth", "initial", "cost-based")
+"""The strategy ladder, in order."""
 IMPROVE = "improve"
 """What moves a complete placement to a better one at the same II, after the ladder."""
 RETRIES = "retries"

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, cast
 
 from xdsl.dialects.builtin import (
@@ -37,9 +37,9 @@ from xdsl.ir import Attribute, Operation
 
 from stretto.document import Cursor
 from stretto.errors import DocumentError
-from stretto.ir.dialect import name_of, text_of
-from stretto.kernel.tree import HIDDEN
-from stretto.loop import Loop, Op
+from stretto.extraction.source import NOTHING, StatedLoop, StatedOp
+from stretto.ir.dialect import name_of, row_of, text_of
+from stretto.kernel.tree import ALIAS_SET, HIDDEN
 from stretto.loop.json import SCHEMA, read_loop, read_op
 
 STATED = "stretto."
@@ -98,25 +98,6 @@ AttributeFault = tuple[str, str]
 """The name of an attribute, and what is wrong with it."""
 
 
-@dataclass(frozen=True, slots=True)
-class StatedOp:
-    """What is stated of one operation: an `Op` of which the fields `given` count."""
-
-    op: Op
-    given: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
-class StatedLoop:
-    """What is stated of one loop: a `Loop` of which the fields `given` count."""
-
-    loop: Loop
-    given: frozenset[str]
-    trip_count: int | None = None
-    length: int | None = None
-
-
-NOTHING = StatedOp(Op("", ""), frozenset())
 _OP: dict[str, Any] = {"name": "-", "kind": "-"}
 _LOOP: dict[str, Any] = {"schema": SCHEMA, "name": "-", "ops": []}
 """What a row must have, whether it is stated or not."""
@@ -147,6 +128,13 @@ def stated_loop(op: Operation) -> StatedLoop:
     if serial_function(op):
         loop = replace(loop, force_serial=True)
     return StatedLoop(loop, frozenset(row), trips, length)
+
+
+def alias_set(op: Operation) -> int | None:
+    """The number of an operation's alias set, if it touches global memory and is in one."""
+    if STATED + ALIAS_SET not in op.attributes or not row_of(op).far:
+        return None
+    return _natural(op.attributes[STATED + ALIAS_SET])
 
 
 def serial_function(op: Operation) -> bool:
@@ -187,6 +175,7 @@ def _of_others(op: Operation) -> list[AttributeFault]:
     if not any(name.startswith((STATED, "tileas.", SCHEDULE)) for name in op.attributes):
         return []
     faults = [*_unknown(op), *_not_naturals(op, SCHEDULE, PLACED)]
+    faults += _not_naturals(op, STATED, (ALIAS_SET,))
     if not faults:
         faults = [*_refused(read_op, _OP, _op_parts(op))]
     if isinstance(op, LOOPS) and not faults:
@@ -205,7 +194,7 @@ def _unknown(op: Operation) -> Iterator[AttributeFault]:
     loop = isinstance(op, LOOPS)
     for name in op.attributes:
         if name.startswith(STATED):
-            fields = ON_LOOP if loop else OP_FIELDS
+            fields = ON_LOOP if loop else (*OP_FIELDS, ALIAS_SET)
             field = name.removeprefix(STATED)
             if field in fields:
                 continue

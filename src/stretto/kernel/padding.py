@@ -18,7 +18,7 @@ from stretto.kernel.types import Scalar, Tile, View
 
 ZEROS = ("zero", "undefined")
 """Paddings for which zeros do."""
-_NUMBERS = {"neg_inf": -inf, "pos_inf": inf, "nan": nan, "neg_zero": -0.0}
+PADDINGS = {"neg_inf": -inf, "pos_inf": inf, "nan": nan, "neg_zero": -0.0}
 
 
 def with_zeros_outside(kernel: Kernel) -> Kernel:
@@ -83,7 +83,7 @@ class _Writer:
         if view.type.tile != result.type.shape:
             shaped = Tile(result.type.shape, Scalar("i1"))
             inside = out.op("tile.reshape", (inside,), shaped)
-        padding = out.constant(_NUMBERS[view.type.padding], result.type)
+        padding = out.constant(PADDINGS[view.type.padding], result.type)
         chosen = (inside, raw, padding)
         out.append(
             Operation("arith.select", chosen, (result,), {}, location=asked.location),

@@ -1,7 +1,8 @@
 """The one list of passes, from a front end's kernel to nv_tileas on a machine.
 
     tile.view_load, tile.dot, ...                          what Triton or cuTile wrote
-        views of addresses                                 for machines that say who issues what
+        addresses of views that no host can make           for machines that say who issues what
+        views of addresses
         zeros outside ─ promoted sums
         reshapes last ─ contracted sums
         partition                                          rows split between consumers
@@ -30,6 +31,7 @@ from stretto.kernel.lowering.address_views import with_views_of_addresses
 from stretto.kernel.lowering.branches import straightened
 from stretto.kernel.lowering.offsets import with_counted_offsets
 from stretto.kernel.lowering.own_numbers import with_own_numbers
+from stretto.kernel.lowering.view_addresses import with_addresses_of_views
 from stretto.kernel.lowering.views import with_whole_views
 from stretto.kernel.neighbours import GROUP_ROWS, rows_of_products, with_neighbours
 from stretto.kernel.padding import with_zeros_outside
@@ -47,6 +49,7 @@ Pass = Callable[[Kernel], Kernel | Lowered]
 def passes(machine: Machine, configuration: Configuration) -> Iterator[Pass]:
     """What a kernel goes through, in order."""
     if machine.agents:
+        yield with_addresses_of_views
         yield with_views_of_addresses
         yield with_zeros_outside
         yield with_promoted_sums

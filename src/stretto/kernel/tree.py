@@ -98,6 +98,8 @@ class Operation:
 _OURS = "nv_tileas."
 HIDDEN = "hidden"
 """Of a loop: how many of its last steps each consumer leaves out, in their order."""
+ALIAS_SET = "alias_set"
+"""Of operations that may touch the same element in different steps of a loop: their number."""
 
 
 def kind_of(operation: Operation) -> str:

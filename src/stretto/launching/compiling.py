@@ -6,12 +6,16 @@ source ──► Triton ──► PTX ──► ptxas -v      registers, spills,
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from dataclasses import dataclass, field
+from functools import lru_cache
 from importlib import import_module, util
 from pathlib import Path
 from typing import Any
@@ -48,10 +52,17 @@ class Compiled:
     """Bytes of shared memory, with what layouts are converted through."""
     registers: int
     """Of a thread."""
-    listing: str = ""
-    """Machine code, as nvdisasm prints it."""
+    code: str = field(default="", repr=False)
+    """Machine code as nvdisasm prints it, where it was asked already."""
     overwritten: bool = False
     """Whether a loop overwrites a factor that it still needs, and so is wrong."""
+
+    cubin: bytes = field(default=b"", repr=False)
+
+    @property
+    def listing(self) -> str:
+        """Machine code, as nvdisasm prints it, which takes as long as the assembler."""
+        return self.code or _listed(self.cubin)
 
     @property
     def clean(self) -> bool:
@@ -83,15 +94,27 @@ def compile_emitted(emitted: Emitted) -> Compiled:
         if emitted.maxnreg is not None:
             options["maxnreg"] = emitted.maxnreg
         target = backends.GPUTarget("cuda", ARCHITECTURE, WARP)
-        kernel = triton.compile(source, target=target, options=options)
-        ptx = Path(scratch) / "emitted.ptx"
-        ptx.write_text(kernel.asm["ptx"])
-        said = _assembled(ptx, own_ptxas())
+        kernel, said = _told(lambda: triton.compile(source, target=target, options=options))
+        if " registers" not in said:  # it was in Triton's cache
+            ptx = Path(scratch) / "emitted.ptx"
+            ptx.write_text(kernel.asm["ptx"])
+            said = _assembled(ptx, own_ptxas())
     remarks = sorted({line.strip() for line in said.splitlines() if "(C75" in line})
     shared = int(kernel.metadata.shared)
-    listing = disassembled(kernel.asm["cubin"])
-    wrong = HELD in emitted.source and overwritten(read_listing(listing))
-    return Compiled(_spilled(said), tuple(remarks), shared, _registers(said), listing, wrong)
+    cubin: bytes = kernel.asm["cubin"]
+    code = disassembled(cubin) if HELD in emitted.source else ""
+    wrong = bool(code) and overwritten(read_listing(code))
+    return Compiled(_spilled(said), tuple(remarks), shared, _registers(said), code, wrong, cubin)
+
+
+def _told(compile: Callable[[], Any]) -> tuple[Any, str]:
+    """What Triton compiles, and what ptxas said, which Triton prints where it is asked to."""
+    knobs: Any = import_module("triton.knobs").nvidia
+    said = io.StringIO()
+    with knobs.scope(), redirect_stdout(said):
+        knobs.dump_ptxas_log = True
+        made = compile()
+    return made, said.getvalue()
 
 
 def compile_stock(ttir: str, warps: int, stages: int) -> Stock:
@@ -154,6 +177,11 @@ def _assembled(ptx: Path, ptxas: Path) -> str:
     command = [str(ptxas), "-v", f"--gpu-name=sm_{ARCHITECTURE}a", str(ptx), "-o", os.devnull]
     run = subprocess.run(command, capture_output=True, text=True, check=True)
     return run.stdout + run.stderr
+
+
+@lru_cache(maxsize=8)
+def _listed(cubin: bytes) -> str:
+    return disassembled(cubin) if cubin else ""
 
 
 def disassembled(cubin: bytes) -> str:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Literal
 
 from stretto.errors import StrettoError
 from stretto.limits import UNITS
@@ -24,7 +25,8 @@ WORD_BITS = 64
 WARP = 32
 """Threads of a warp."""
 REGISTER_BYTES = 4
-CYCLES = "cycles"
+Unit = Literal["cycles", "weights"]
+CYCLES: Unit = "cycles"
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +261,7 @@ class Machine:
     """What a prediction of whole kernels needs beside the rows: waits, arrivals, rates, clocks."""
     measured: str = ""
     """When and on what its numbers were measured, where they were."""
-    unit: str = CYCLES
+    unit: Unit = CYCLES
     """What its durations and latencies are: cycles of its clock, or weights that only compare."""
     pipelining: tuple[str, ...] | None = None
     """Slots whose use makes a loop worth pipelining; None: every limited slot does."""
@@ -329,34 +331,6 @@ class Machine:
     def agents_of_products(self) -> Agent:
         """Who issues products."""
         return next(agent for agent in self.agents if "mma" in agent.issues)
-
-    def crowded(self, count: int) -> Machine:
-        """The machine with so many replicas of the agent that multiplies, each with the registers
-        that are left to it; itself where it has them already, or allows no more."""
-        agent = self.agents_of_products() if self.agents else None
-        if agent is None or not agent.replicas < count <= agent.replicas + len(agent.crowded):
-            return self
-        registers = agent.crowded[count - agent.replicas - 1]
-        more = replace(agent, replicas=count, registers=registers, crowded=())
-        like, last = self.slot(agent.replica(agent.replicas - 1)), max(s.id for s in self.slots)
-        slots = tuple(
-            replace(like, id=last + number, name=agent.replica(agent.replicas + number - 1))
-            for number in range(1, count - agent.replicas + 1)
-        )
-        part = registers / (agent.registers or registers)
-        return replace(
-            self,
-            slots=(*self.slots, *slots),
-            agents=tuple(more if one is agent else one for one in self.agents),
-            products=tuple(
-                replace(
-                    one,
-                    held=int(one.held * part),
-                    held_of_tiles=int(one.held_of_tiles * part),
-                )
-                for one in self.products
-            ),
-        )
 
     def replicas_of_products(self, count: int) -> tuple[str, ...]:
         """So many that share the rows of a kernel; StrettoError where there are not as many."""

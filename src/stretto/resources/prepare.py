@@ -36,6 +36,7 @@ from stretto.loop import (
 from stretto.machine import Encoding, Machine, load_machine
 from stretto.machine.choice import ASKED, chosen_for_loop
 from stretto.machine.formula import Formula, FormulaError, Scalar, told_number
+from stretto.machine.replicas import slot_of
 from stretto.ops.opcodes import opcode
 from stretto.ops.spaces import SPACES
 
@@ -182,9 +183,10 @@ def classify(
     known = variables(op, values or {}, storages or {})
     encoding, notes = _select(op, machine, known, place)
     costs = _Costs(machine, encoding, known)
+    usual = machine.agent_for(opcode(op.kind).issuer)
     uses = tuple(
         Use(
-            _slot_of(op, machine, use.slot),
+            slot_of(machine, use.slot, usual, op.agent),
             costs.cycles(use.duration, f"uses[{i}].duration"),
             use.offset,
             use.occupancy,
@@ -203,16 +205,6 @@ def classify(
         encoding.name,
         notes,
     )
-
-
-def _slot_of(op: Op, machine: Machine, slot: str) -> str:
-    """The slot that is meant: the issue slot of its own agent, and what each replica has."""
-    usual = machine.agent_for(opcode(op.kind).issuer)
-    if op.agent is not None and usual is not None and slot == usual.name:
-        return op.agent if machine.has_slot(op.agent) else slot
-    _, dot, number = (op.agent or "").rpartition(".")
-    own = f"{slot}.{number}"
-    return own if dot and machine.has_slot(own) else slot
 
 
 def _select(

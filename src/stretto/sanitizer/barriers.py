@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 class Copy:
     """A copy on its way to a barrier."""
 
-    number: int
     bytes: int
     clock: Clock
     fenced: Clock
@@ -39,6 +38,8 @@ class Barrier:
     name: str
     component: int
     """In the clocks: how many completions are known."""
+    copies: int = 0
+    """In the clocks: copies of how many phases are known to have landed."""
     count: int = 0
     pending: int = 0
     bytes: int = 0
@@ -46,6 +47,8 @@ class Barrier:
     initialized: bool = False
     heard: Clock = field(default_factory=dict[int, int])
     heard_fenced: Clock = field(default_factory=dict[int, int])
+    causes: Clock = field(default_factory=dict[int, int])
+    """What those knew that began the copies of the phase at hand; a copy does not hand that on."""
     done: list[tuple[Clock, Clock]] = field(default_factory=list[tuple[Clock, Clock]])
     waits: dict[int, list[Access]] = field(default_factory=dict[int, list[Access]])
     """Of each completion: who has waited for it."""
@@ -63,6 +66,8 @@ class Barrier:
     last_known: dict[str, tuple[Site, int]] = field(default_factory=dict[str, tuple[Site, int]])
     """Of each agent: its last wait, where that passed on what it knew already."""
     born: Access | None = None
+    """Its initialization, as long as somebody may use it without knowing of that."""
+    begun: Access | None = None
     """Its initialization."""
     users: dict[int, Access] = field(default_factory=dict[int, Access])
     """Of each agent: its last use."""
@@ -72,7 +77,7 @@ class Barrier:
         self.count = self.pending = count
         self.bytes = self.completed = 0
         self.initialized = True
-        self.heard, self.heard_fenced = {}, {}
+        self.heard, self.heard_fenced, self.causes = {}, {}, {}
         self.done.clear()
         self.done_by.clear()
         self.brought.clear()
@@ -81,6 +86,8 @@ class Barrier:
         self.users.clear()
         # Whoever knows completions of an earlier life knows none of this one.
         self.component = self.block.new_component()
+        self.copies = self.block.new_component()
+        self.block.landing[self.copies] = self
 
     def arrive(self, count: int, access: Access, clock: Clock, fenced: Clock) -> None:
         """So many arrivals of somebody who knows so much."""
@@ -114,8 +121,8 @@ class Barrier:
         self.flying.remove(copy)
         self.brought.append(copy.access)
         self.bytes -= copy.bytes
-        merge(self.heard, copy.clock)
-        self.heard[copy.number] = 1
+        merge(self.causes, copy.clock)
+        self.heard[self.copies] = max(copy.access.time, self.heard.get(self.copies, 0))
         merge(self.heard_fenced, copy.fenced)
         self._turn()
 
@@ -127,11 +134,12 @@ class Barrier:
         knows = self.heard
         knows[self.component] = self.completed + 1
         for wait in self.waits.get(self.completed - 1, ()):
-            if knows.get(wait.component, 0) < wait.time:
+            known = max(knows.get(wait.component, 0), self.causes.get(wait.component, 0))
+            if known < wait.time:
                 self.block.overrun(self, self.completed, wait)
         self.done.append((knows, self.heard_fenced))
         self.done_by.append((*self.arrivals, *self.brought))
-        self.heard, self.heard_fenced = {}, {}
+        self.heard, self.heard_fenced, self.causes = {}, {}, {}
         self.completed += 1
         self.pending = self.count
         self.arrivals.clear()
@@ -156,12 +164,17 @@ class Barrier:
             ),
         )
 
+    def brought_about_by(self, clock: Clock) -> bool:
+        """Whether somebody knows of all that the last completion took."""
+        by = self.done_by[-1]
+        return all(clock.get(one.component, 0) >= one.time for one in by)
+
     def known_to(self, clock: Clock) -> int:
         """The last completion that somebody knows of; -1: none."""
         return clock.get(self.component, 0) - 1
 
-    def wait(self, parity: int, agent: Agent, access: Access) -> None:
-        """Until a completion of the parity; then know what its arrivals knew."""
+    def wait(self, parity: int, agent: Agent, access: Access) -> int:
+        """Ask for a completion of the parity; which one that is."""
         key = (access.agent, access.site)
         self.waited_by[key] = self.waited_by.get(key, 0) + 1
         known = self.known_to(agent.clock)
@@ -174,10 +187,10 @@ class Barrier:
             self.last_known.pop(agent.name, None)
         if self.completed > target + 1:
             self.block.overrun(self, self.completed - 1, access)
-        self.block.scheduler.block(
-            lambda: self.completed > target,
-            lambda: self._waiting(parity, target),
-        )
+        return target
+
+    def hear(self, target: int, agent: Agent, access: Access) -> None:
+        """A completion that was waited for is there: know what its arrivals knew."""
         if target >= 0 and target < len(self.done):
             clock, fenced = self.done[target]
             self.block.history.passed(access, self.name, self.done_by[target])
@@ -185,7 +198,8 @@ class Barrier:
             merge(agent.fenced, fenced)
         agent.tick()
 
-    def _waiting(self, parity: int, target: int) -> str:
+    def waiting(self, parity: int, target: int) -> str:
+        """What somebody waits for, for people."""
         asked = f"`{self.name}`, phase {parity} (its completion {target})"
         if not self.initialized:
             return f"{asked}, which is not initialized"
@@ -218,9 +232,9 @@ class NamedBarrier:
     met: list[Access] = field(default_factory=list[Access])
     """Who is there, of the turn at hand."""
     met_in: list[tuple[Access, ...]] = field(default_factory=list[tuple[Access, ...]])
-    heard: Clock = field(default_factory=dict[int, int])
-    heard_fenced: Clock = field(default_factory=dict[int, int])
-    done: list[tuple[Clock, Clock]] = field(default_factory=list[tuple[Clock, Clock]])
+    heard: list[tuple[Clock, Clock]] = field(default_factory=list[tuple[Clock, Clock]])
+    """In each block of a cluster, which has such a barrier of its own."""
+    done: list[list[tuple[Clock, Clock]]] = field(default_factory=list[list[tuple[Clock, Clock]]])
 
     def meet(self, agent: Agent, count: int, access: Access, stays: bool) -> None:
         """Arrive with all threads of a partition; where it stays, until so many have arrived."""
@@ -243,17 +257,19 @@ class NamedBarrier:
                 agents=(agent.name,),
             )
             self.threads = count
-        merge(self.heard, agent.clock)
-        merge(self.heard_fenced, agent.fenced)
+        self.heard = self.heard or [({}, {}) for _ in agent.peers]
+        for peer, (clock, fenced) in zip(agent.peers, self.heard, strict=True):
+            merge(clock, peer.clock)
+            merge(fenced, peer.fenced)
+            peer.tick()
         self.met.append(access)
         turn = self.turns
         if self.threads == count:
-            self.done.append((self.heard, self.heard_fenced))
+            self.done.append(self.heard)
             self.met_in.append(tuple(self.met))
-            self.heard, self.heard_fenced, self.threads = {}, {}, 0
+            self.heard, self.threads = [], 0
             self.met.clear()
             self.turns += 1
-        agent.tick()
         if not stays:
             self.block.scheduler.pause()
             return
@@ -261,8 +277,8 @@ class NamedBarrier:
             lambda: self.turns > turn,
             lambda: f"named barrier {self.number}: {self.threads} of {count} threads are there",
         )
-        clock, fenced = self.done[turn]
         others = tuple(one for one in self.met_in[turn] if one is not access)
         self.block.history.passed(access, f"barrier {self.number}", others)
-        merge(agent.clock, clock)
-        merge(agent.fenced, fenced)
+        for peer, (clock, fenced) in zip(agent.peers, self.done[turn], strict=True):
+            merge(peer.clock, clock)
+            merge(peer.fenced, fenced)

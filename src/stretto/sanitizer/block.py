@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from stretto.sanitizer.barriers import Barrier, NamedBarrier
-from stretto.sanitizer.finding import NOWHERE, Access, Coverage, Finding, LoopTrips, Site
+from stretto.sanitizer.finding import NOWHERE, Access, Coverage, Finding, LoopTrips, Proxy, Site
 from stretto.sanitizer.history import History
 from stretto.sanitizer.memory import Allocation, Key, peak
 from stretto.sanitizer.scheduler import (
@@ -35,7 +35,7 @@ TENSOR_COLUMNS = 512
 """Of 128 lanes and 32 bits."""
 REGISTERS = 65_536
 """Of a multiprocessor, 32 bits each."""
-STEPS = 60_000
+STEPS = 12_000
 """Synchronizing operations of an agent before its program is left."""
 _ASSIGNED = re.compile(r"^\s*(?:self\.)?(\w+)\s*(?::[^=]+)?=[^=]")
 
@@ -64,17 +64,21 @@ class Sources:
         default_factory=dict[Site, tuple[tuple[str, int], ...]]
     )
 
-    def site(self) -> Site:
-        """Where the kernel is."""
+    def path(self, most: int = 64) -> tuple[tuple[Any, int], ...]:
+        """The instruction at which the kernel is, and those that called it."""
         frame = sys._getframe(1)
         found: list[tuple[Any, int]] = []
-        while frame is not None and len(found) < 4:
+        while frame is not None and len(found) < most:
             if frame.f_code.co_filename in self.shown:
                 found.append((frame.f_code, frame.f_lasti))
             frame = frame.f_back
+        return tuple(found)
+
+    def site(self) -> Site:
+        """Where the kernel is."""
+        key = found = self.path(4)
         if not found:
             return NOWHERE
-        key = tuple(found)
         known = self._positions.get(key)
         if known is None:
             code, at = found[0]
@@ -135,9 +139,16 @@ class Block:
         self.policy = policy
         self.scheduler = Scheduler(policy, steps)
         self.allocations: list[Allocation] = []
+        self.places: dict[Any, Allocation] = {}
+        """Where each place of the source allocates."""
         self.columns: list[tuple[Allocation, int]] = []
         """Tensor memory, and how many columns it takes."""
-        self.barriers: dict[tuple[int, int], Barrier] = {}
+        self.cluster = int(options.get("num_ctas", 1))
+        """Blocks of a cluster: all run in step, each with clocks and memory of its own."""
+        self._acting: Agent | None = None
+        self.paired = False
+        """Whether products are those of two blocks."""
+        self.barriers: dict[tuple[int, int, int], Barrier] = {}
         self.named: dict[int, NamedBarrier] = {}
         self.findings: list[Finding] = []
         self._raced: dict[tuple[Any, ...], Raced] = {}
@@ -149,6 +160,8 @@ class Block:
         """Whether the compiler inserts proxy fences within a partition."""
         self.left = False
         """Whether it was not run to its end."""
+        self.glimpsed = False
+        """Whether its kernel was run so often that it need not be."""
         self.history = History()
         """What was begun, and by whom, in this order."""
         self.program = 0
@@ -168,9 +181,41 @@ class Block:
 
     @property
     def agent(self) -> Agent:
-        """Who runs."""
-        assert self.scheduler.current is not None
-        return self.scheduler.current
+        """Who runs; where all blocks of a cluster are gone through, the one at hand."""
+        running = self.scheduler.current
+        assert running is not None
+        acting = self._acting
+        return running if acting is None or acting.peers[0] is not running else acting
+
+    def ctas(self) -> Iterator[Agent]:
+        """The partition at hand in each block of the cluster; it acts until the next is asked for.
+
+        Nobody else may run meanwhile.
+        """
+        try:
+            for peer in self.agent.peers:
+                self._acting = peer
+                yield peer
+        finally:
+            self._acting = None
+
+    def acting(self, cta: int) -> Agent:
+        """The partition at hand in one block of the cluster, which acts from here on."""
+        self._acting = self.agent.peers[cta]
+        return self._acting
+
+    def meet_cluster(self) -> None:
+        """The partition at hand hears in each block of the cluster what it knows in the others."""
+        peers = self.agent.peers
+        if len(peers) > 1:
+            clock, fenced = {}, {}
+            for peer in peers:
+                merge(clock, peer.clock)
+                merge(fenced, peer.fenced)
+            for peer in peers:
+                merge(peer.clock, clock)
+                merge(peer.fenced, fenced)
+                peer.tick()
 
     def own(self, what: str) -> int:
         """The component of one of an agent's asynchronous queues."""
@@ -180,7 +225,7 @@ class Block:
         return context[what]
 
     def access(
-        self, what: str, proxy: str = "generic", component: int | None = None, time: int = 0
+        self, what: str, proxy: Proxy = "generic", component: int | None = None, time: int = 0
     ) -> Access:
         """What the agent at hand does, at the place where it is."""
         agent, site = self.agent, self.sources.site()
@@ -193,11 +238,18 @@ class Block:
         return access
 
     def _agent(self, name: str, warps: int, parent: Agent | None = None) -> Agent:
-        component = self.new_component()
-        clock = dict(parent.clock) if parent else {}
-        fenced = dict(parent.fenced) if parent else {}
-        clock[component] = 1
-        return Agent(name, component, clock, fenced, warps)
+        """A partition, in each block of the cluster."""
+        made: list[Agent] = []
+        for cta in range(self.cluster):
+            component = self.new_component()
+            clock = dict(parent.peers[cta].clock) if parent else {}
+            fenced = dict(parent.peers[cta].fenced) if parent else {}
+            clock[component] = 1
+            told = f"{name}, block {cta}" if self.cluster > 1 else name
+            made.append(Agent(told, component, clock, fenced, warps, cta))
+        for agent in made:
+            agent.peers = made
+        return made[0]
 
     def run(self, work: Callable[[], None], warps: int) -> None:
         """All of it; findings are there afterwards."""
@@ -217,11 +269,12 @@ class Block:
         except KernelError:
             pass
         except StepsExceededError:
-            self.coverage.leave_out(
-                f"{self.launch}: program {self.at} was left after {self.scheduler.steps} "
-                "synchronizing operations of one agent"
-            )
             self.left = True
+            if not self.glimpsed:
+                self.coverage.leave_out(
+                    f"{self.launch}: program {self.at} was left after {self.scheduler.steps} "
+                    "synchronizing operations of one agent"
+                )
         except NotCoveredError as error:
             where = f"{error.site}: " if error.site is not NOWHERE else ""
             self.coverage.leave_out(f"{where}{error.what}")
@@ -305,16 +358,18 @@ class Block:
             agent = self._agent(name, warps, parent)
             agent.work = work_of(number, agent, work)
             agents.append(agent)
-        parent.tick()
+        for peer in parent.peers:
+            peer.tick()
         for agent in agents:
             self.scheduler.spawn(agent)
         self.scheduler.block(
             lambda: all(agent.done for agent in agents), lambda: "the end of its partitions"
         )
-        for agent in agents:
-            merge(parent.clock, agent.clock)
-            merge(parent.fenced, agent.fenced)
-        parent.tick()
+        for peer in parent.peers:
+            for agent in agents:
+                merge(peer.clock, agent.peers[peer.cta].clock)
+                merge(peer.fenced, agent.peers[peer.cta].fenced)
+            peer.tick()
         return results[0]
 
     # Loops --------------------------------------------------------------------------------------
@@ -449,30 +504,22 @@ class Block:
         ]
 
     def _budgets(self) -> None:
-        shared = [a for a in self.allocations if a.kind == "shared"]
-        most, by = peak(shared)
-        if most > SHARED_BYTES and by is not None:
-            live = [a for a in shared if a.born <= by.born <= max(a.last_use, a.born)]
+        most, live = peak([(a, a.bytes) for a in self.allocations if a.kind == "shared"])
+        if most > SHARED_BYTES:
             self.report(
                 "shared-memory",
-                max(live, key=lambda a: a.bytes).site,
+                max(live, key=lambda each: each[1])[0].site,
                 f"{most} bytes of shared memory are live at once; a block has {SHARED_BYTES}",
-                details=tuple(f"`{a.name}`: {a.bytes} bytes (line {a.site.line})" for a in live),
+                details=tuple(f"`{a.name}`: {n} bytes (line {a.site.line})" for a, n in live),
             )
-        for one, _ in self.columns:
-            live = [
-                (a, n) for a, n in self.columns if a.born <= one.born <= max(a.last_use, a.born)
-            ]
-            columns = sum(n for _, n in live)
-            if columns > TENSOR_COLUMNS:
-                self.report(
-                    "tensor-memory",
-                    one.site,
-                    f"{columns} columns of tensor memory are live at once; there are "
-                    f"{TENSOR_COLUMNS}",
-                    details=tuple(f"`{a.name}`: {n} columns" for a, n in live),
-                )
-                break
+        most, live = peak(self.columns)
+        if most > TENSOR_COLUMNS:
+            self.report(
+                "tensor-memory",
+                live[-1][0].site,
+                f"{most} columns of tensor memory are live at once; there are {TENSOR_COLUMNS}",
+                details=tuple(f"`{a.name}`: {n} columns" for a, n in live),
+            )
 
 
 def _why(agent: Agent) -> str:

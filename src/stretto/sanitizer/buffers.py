@@ -15,11 +15,13 @@ import numpy as np
 
 from stretto.sanitizer.barriers import Barrier
 from stretto.sanitizer.block import KernelError, NotCoveredError, current
-from stretto.sanitizer.finding import Access
 from stretto.sanitizer.layouts import (
     DistributedLinearLayout,
     MBarrierLayout,
     TensorMemoryScalesLayout,
+    cluster_bases,
+    parts,
+    shared_by,
 )
 from stretto.sanitizer.memory import Allocation
 from stretto.sanitizer.values import INT64, Dtype, Tile, TileType, tile
@@ -69,8 +71,7 @@ class Buffer:
     @property
     def nbytes_per_cta(self) -> int:
         """Of one block of a cluster."""
-        bases = getattr(self.layout, "cga_layout", None) or []
-        return self.type.nbytes // (1 << sum(any(b) for b in bases))
+        return self.type.nbytes // parts(self.layout)
 
     def _view(self, raw: Any, dtype: Dtype | None = None, layout: Any = None) -> Any:
         return type(self)(self.allocation, raw, dtype or self.dtype, layout or self.layout)
@@ -129,47 +130,69 @@ class Buffer:
 
     # Accesses -----------------------------------------------------------------------------------
 
-    def _read(self, access: Access, clock: Any = None, fenced: Any = None) -> None:
-        agent = current().agent
-        self.allocation.read(self.raw, access, clock or agent.clock, fenced or agent.fenced)
+    def _read(self, what: str, axis: Any = None) -> Any:
+        """By threads; of what nothing has written: what tells so.
 
-    def _write(self, access: Access, clock: Any = None, fenced: Any = None) -> None:
-        agent = current().agent
-        self.allocation.write(self.raw, access, clock or agent.clock, fenced or agent.fenced)
+        Along an axis: each block of a cluster reads the memory of all that have a part of that.
+        """
+        block, told = current(), None
+        bases = cluster_bases(self.layout)
+        everywhere = axis is not None and any(basis[int(axis)] for basis in bases)
+        for agent in block.ctas():
+            access = block.access(what)
+            for cta in range(block.cluster) if everywhere else (agent.cta,):
+                later = self.allocation.read(
+                    self.raw, access, agent.clock, agent.fenced, later=True, cta=cta
+                )
+                told = told or later
+        return told
+
+    def _write(self, what: str) -> None:
+        """By threads."""
+        block = current()
+        for agent in block.ctas():
+            self.allocation.write(self.raw, block.access(what), agent.clock, agent.fenced)
 
     def load(self, layout: Any = None, **_: Any) -> Tile:
         """Into registers."""
-        block = current()
-        agent = block.agent
-        access = block.access(f"{self.kind}-memory load")
         found = Tile(self.dtype.decode(self.raw.copy()), self.dtype, layout)
-        found.poison = self.allocation.read(self.raw, access, agent.clock, agent.fenced, later=True)
+        found.poison = self._read(f"{self.kind}-memory load")
         return found
 
     def store(self, value: Any, pred: Any = True) -> None:
         """From registers."""
         if not tile(pred):
             return
-        block = current()
         given = tile(value).used()
         if given.shape != self.shape:
-            raise block.refuse("illegal", f"a tile of {given.shape} stored into {self.shape}")
-        self._write(block.access(f"{self.kind}-memory store"))
+            raise current().refuse("illegal", f"a tile of {given.shape} stored into {self.shape}")
+        self._write(f"{self.kind}-memory store")
         self.raw[...] = self.dtype.encode(self.dtype.cast(given.value))
 
     def gather(self, indices: Any, axis: Any) -> Tile:
         """Elements along an axis."""
-        self._read(current().access("gather"))
         at = np.asarray(tile(indices).value)
         found = np.take_along_axis(self.raw, at, int(axis))
-        return Tile(self.dtype.decode(found), self.dtype, getattr(indices, "layout", None))
+        made = Tile(self.dtype.decode(found), self.dtype, getattr(indices, "layout", None))
+        made.poison = self._read("gather", axis)
+        return made
 
     def scatter(self, values: Any, indices: Any, axis: Any) -> None:
         """Elements along an axis."""
-        self._write(current().access("scatter"))
+        self._write("scatter")
         at = np.asarray(tile(indices).value)
         data = self.dtype.encode(self.dtype.cast(tile(values).value))
         np.put_along_axis(self.raw, at, data, int(axis))
+
+    def atomic_scatter_add(self, values: Any, indices: Any, axis: Any, **_: Any) -> None:
+        """Elements along an axis, added to what is there: no two such additions race."""
+        self._read("scattered addition")
+        at, given = np.asarray(tile(indices).value), np.asarray(tile(values).value)
+        whole: list[Any] = list(np.indices(at.shape))
+        whole[int(axis)] = at
+        total = np.array(self.dtype.decode(self.raw))
+        np.add.at(total, tuple(whole), given)
+        self.raw[...] = self.dtype.encode(self.dtype.cast(total))
 
     def _keep_alive(self) -> None:
         self.allocation.last_use = current().now()
@@ -191,22 +214,32 @@ class Shared(Buffer):
 class Barriers(Shared):
     """mbarriers in shared memory."""
 
+    def lead(self, cta: int) -> int:
+        """The block whose barrier a block of the cluster has: the lowest of those that share it."""
+        return cta & ~shared_by(self.layout)
+
     def get(self) -> Barrier:
-        """The one that a view of one element, or of one for each block of a cluster, is."""
+        """The one that the block at hand uses."""
+        return self.of(current().agent.cta)
+
+    def of(self, cta: int) -> Barrier:
+        """The one that a block of the cluster uses."""
         block = current()
-        start = self.allocation.key_of(self.raw)[0]
-        key = (id(self.allocation), start)
+        start, lead = self.allocation.key_of(self.raw)[0], self.lead(cta)
+        key = (id(self.allocation), start, lead)
         if key not in block.barriers:
             name = self.allocation.name
             if self.allocation.slot_bytes < self.allocation.data.size:
                 name = f"{name}[{start // self.allocation.slot_bytes}]"
+            if block.cluster > 1:
+                name = f"{name} of block {lead}"
             block.barriers[key] = Barrier(block, name, block.new_component())
         self.allocation.last_use = block.now()
         return block.barriers[key]
 
-    def initialized(self) -> Barrier:
+    def initialized(self, cta: int | None = None) -> Barrier:
         """The same; an error where nobody has initialized it."""
-        barrier = self.get()
+        barrier = self.get() if cta is None else self.of(cta)
         if not barrier.initialized:
             raise current().refuse(
                 "barrier-uninitialized",
@@ -289,24 +322,26 @@ class TensorMemory(Buffer):
         return found, Tile(np.min(given, axis=-1), found.dtype)
 
 
-def _parts(layout: Any) -> int:
-    """Blocks of a cluster between which a layout divides a tile."""
-    return 1 << sum(any(b) for b in getattr(layout, "cga_layout", None) or ())
-
-
 def _allocation(
-    kind: str, dtype: Dtype, shape: list[int], slots: int, parts: int = 1
+    kind: str, dtype: Dtype, shape: list[int], slots: int, divided: int = 1
 ) -> tuple[Allocation, Any]:
     block = current()
     site = block.sources.site()
     size = math.prod(shape) * dtype.bytes
-    data = np.full(size, 0xFE, np.uint8)
     now = block.now()
-    made = Allocation(
+    # An allocation in a loop has the same memory each time.
+    unrolled = tuple(block.agent.context.get("unrolled", ()))
+    key = (kind, block.agent.component, block.sources.path(), unrolled, dtype.name, tuple(shape))
+    again = block.places.get(key)
+    if again is not None:
+        again.forget()
+        return again, again.data.view(dtype.raw).reshape(shape)
+    data = np.full(size, 0xFE, np.uint8)
+    made = block.places[key] = Allocation(
         block, kind, block.sources.assigned(site), site, data, size // slots, now, now
     )
     block.allocations.append(made)
-    made.parts = parts
+    made.parts = divided
     return made, data.view(dtype.raw).reshape(shape)
 
 
@@ -320,7 +355,7 @@ def allocate_shared(element_ty: Any, shape: Any, layout: Any = None, value: Any 
         allocation, raw = _allocation("shared", of, sizes, slots)
         return Barriers(allocation, raw, of, layout)
     tiled = len(sizes) > (getattr(layout, "rank", None) or 2)
-    allocation, raw = _allocation("shared", of, sizes, sizes[0] if tiled else 1, _parts(layout))
+    allocation, raw = _allocation("shared", of, sizes, sizes[0] if tiled else 1, parts(layout))
     if tiled:
         block.coverage.depths.add(sizes[0])
     made = Shared(allocation, raw, of, layout)
@@ -337,6 +372,7 @@ def allocate_tensor(
     block = current()
     tiled = len(sizes) > 2
     allocation, raw = _allocation("tensor", element_ty, sizes, sizes[0] if tiled else 1)
+    block.paired = block.paired or bool(getattr(layout, "two_ctas", False))
     lanes = 64 if getattr(layout, "block", (128,))[0] == 64 else 128
     rows = sizes[-2] // (2 if getattr(layout, "two_ctas", False) else 1)
     if isinstance(layout, TensorMemoryScalesLayout):
@@ -345,7 +381,8 @@ def allocate_tensor(
         bits = element_ty.primitive_bitwidth if getattr(layout, "col_stride", 1) == 1 else 32
         columns = -(-sizes[-1] * bits // 32) * max(1, -(-rows // (lanes if lanes == 128 else 128)))
     columns *= math.prod(sizes[:-2])
-    block.columns.append((allocation, max(columns, 1)))
+    if all(allocation is not known for known, _ in block.columns):
+        block.columns.append((allocation, max(columns, 1)))
     made = TensorMemory(allocation, raw, element_ty, layout)
     if value is not None:
         made.store(value)

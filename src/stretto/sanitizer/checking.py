@@ -41,10 +41,6 @@ CASES = 8
 """Of a test's parameters, at most."""
 
 
-class _AllSkippedError(DocumentError):
-    """Nothing was launched, since tests skip the GPU that they see."""
-
-
 def check(
     path: str | Path,
     kernel: str = "",
@@ -55,43 +51,22 @@ def check(
 ) -> Report:
     """Everything that is wrong with the kernels of a file, as far as its launches show it.
 
-    Without a capability its host code sees Hopper; Blackwell, if all its tests skip that.
+    Without a capability its host code sees Hopper, tests that skip that see Blackwell.
     """
-    try:
-        return _checked(path, kernel, against, settings, capability or HOPPER)
-    except _AllSkippedError:
-        if capability is not None:
-            raise
-    report = _checked(path, kernel, against, settings, BLACKWELL)
-    report.coverage.leave_out("Hopper: the file's own marks skip all of its tests there")
-    return report
-
-
-def _checked(
-    path: str | Path,
-    kernel: str,
-    against: str | Path | None,
-    settings: Settings | None,
-    capability: tuple[int, int],
-) -> Report:
     begun = time.monotonic()
     file = Path(path)
     report = Report(str(path))
     asked = replace(settings or Settings(), kernel=kernel)
     sources = Sources()
-    launcher = Launcher(sources, asked, report)
-    tensors.CAPABILITY[0] = capability
-    tensors.PARTIAL.clear()
-    tensors._seed(0)
+    launcher = Launcher(sources, asked, report, chosen=capability is not None)
     try:
-        with installed(launcher):
-            dump = _dump(file)
-            if dump is not None:
-                _run_dump(file, dump, sources, launcher)
-                return _finished(report, begun)
-            space = _load(file, sources)
-            reference = _load(Path(against), Sources()) if against is not None else None
-            _drive(space, launcher, reference, asked)
+        _run(file, against, sources, launcher, capability or HOPPER, frozenset())
+        if launcher.skipped and capability is None:
+            tests = frozenset(launcher.skipped)
+            _run(file, against, sources, launcher, BLACKWELL, tests)
+            report.coverage.leave_out(
+                f"Hopper: its own mark skips {', '.join(sorted(tests))}, run as on Blackwell"
+            )
     except OutOfTimeError:
         report.stopped = True
         report.coverage.leave_out("the time limit ended the check")
@@ -100,13 +75,35 @@ def _checked(
     if kernel and kernel not in launcher.checked:
         raise DocumentError(str(path), "", f"no launch of a kernel `{kernel}`")
     if not launcher.count and not report.findings:
-        raised = _AllSkippedError if launcher.skipped else DocumentError
-        raise raised(
+        raise DocumentError(
             str(path), "", "nothing in it launches a kernel",
-            next(iter(report.coverage.left_out), "")
+            next((why for why in report.coverage.left_out if "fails" in why), "")
+            or next(iter(report.coverage.left_out), "")
             or "define `def launches():` that yields kernel, grid, arguments",
         )  # fmt: skip
     return _finished(report, begun)
+
+
+def _run(
+    file: Path,
+    against: str | Path | None,
+    sources: Sources,
+    launcher: Launcher,
+    capability: tuple[int, int],
+    tests: frozenset[str],
+) -> None:
+    """All of a file, or some of its tests, on one GPU."""
+    tensors.CAPABILITY[0] = capability
+    tensors.PARTIAL.clear()
+    tensors._seed(0)
+    with installed(launcher):
+        dump = _dump(file)
+        if dump is not None:
+            _run_dump(file, dump, sources, launcher)
+            return
+        space = _load(file, sources)
+        reference = _load(Path(against), Sources()) if against is not None else None
+        _drive(space, launcher, reference, tests)
 
 
 def _finished(report: Report, begun: float) -> Report:
@@ -128,7 +125,14 @@ def _dump(file: Path) -> str | None:
     if file.suffix == ".py":
         return None
     _, text = read_text(str(file))
-    return text if is_ttgir(text) else None
+    if is_ttgir(text):
+        return text
+    if file.suffix in (".ttgir", ".ttir", ".mlir"):
+        raise DocumentError(
+            str(file), "", "no kernel of TTGIR in it" if text.strip() else "the file is empty",
+            "dump it with TRITON_KERNEL_DUMP=1, or write asm[\"ttgir\"] of a compiled kernel",
+        )  # fmt: skip
+    return None
 
 
 def _run_dump(file: Path, text: str, sources: Sources, launcher: Launcher) -> None:
@@ -162,6 +166,8 @@ def _load(file: Path, sources: Sources) -> dict[str, Any]:
     finder = _Neighbours(file.resolve().parent, sources)
     sys.meta_path.insert(0, finder)
     sys.path.insert(0, folder)
+    from_location = importlib.util.spec_from_file_location
+    importlib.util.spec_from_file_location = finder.spec_of
     try:
         exec(code, module.__dict__)
     except (NotCoveredError, OutOfTimeError, EnoughError):
@@ -175,6 +181,7 @@ def _load(file: Path, sources: Sources) -> dict[str, Any]:
     finally:
         sys.path.remove(folder)
         sys.meta_path.remove(finder)
+        importlib.util.spec_from_file_location = from_location
         for loaded in (name, *finder.loaded):
             sys.modules.pop(loaded, None)
     return module.__dict__
@@ -186,6 +193,15 @@ class _Neighbours:
     def __init__(self, folder: Path, sources: Sources) -> None:
         self.folder, self.sources = folder, sources
         self.loaded: list[str] = []
+        self._from_location = importlib.util.spec_from_file_location
+
+    def spec_of(self, name: str, location: Any = None, **more: Any) -> Any:
+        """Of a file that host code loads by its place."""
+        file = Path(location) if location is not None else Path()
+        if not more and file.suffix == ".py" and file.parent.resolve() == self.folder:
+            more = {"loader": _Loader(self, file)}
+            self.loaded.append(name)
+        return self._from_location(name, location, **more)
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
         """A file of that name, beside."""
@@ -194,7 +210,7 @@ class _Neighbours:
         if "." in fullname or not file.is_file():
             return None
         self.loaded.append(fullname)
-        return importlib.util.spec_from_file_location(fullname, file, loader=_Loader(self, file))
+        return self._from_location(fullname, file, loader=_Loader(self, file))
 
 
 class _Loader(importlib.abc.Loader):
@@ -228,18 +244,18 @@ def _line(error: BaseException, file: str) -> int:
     return line
 
 
-def _drive(space: dict[str, Any], launcher: Launcher, reference: Any, asked: Settings) -> None:
+def _drive(space: dict[str, Any], launcher: Launcher, reference: Any, only: frozenset[str]) -> None:
     if callable(space.get("launches")):
         _from_launches(space["launches"], launcher, reference)
         return
     tests = [v for n, v in space.items() if n.startswith("test_") and inspect.isfunction(v)]
     if tests:
         for test in tests:
-            _from_test(test, launcher)
+            if not only or test.__name__ in only:
+                _from_test(test, launcher, bool(only))
         return
     if callable(space.get("main")) and not launcher.count:
         _call("main", space["main"], {}, launcher)
-    del asked
 
 
 def _from_launches(launches: Any, launcher: Launcher, reference: Any) -> None:
@@ -345,10 +361,14 @@ def _compare(launcher: Launcher, kernel: Jit, name: str, got: Any, want: Any) ->
     )
 
 
-def _from_test(test: Any, launcher: Launcher) -> None:
+def _from_test(test: Any, launcher: Launcher, again: bool) -> None:
     if getattr(test, "skipped", False):
-        launcher.skipped = True
-        launcher.coverage.leave_out(f"{test.__name__}: skipped by its own mark")
+        if again:
+            launcher.coverage.leave_out(f"{test.__name__}: its own mark skips both GPUs")
+        else:
+            launcher.skipped.append(test.__name__)
+            if launcher.chosen:
+                launcher.coverage.leave_out(f"{test.__name__}: skipped by its own mark")
         return
     axes = []
     for named, values in getattr(test, "parameters", []):

@@ -29,6 +29,22 @@ class Layout:
         del shape
 
 
+def cluster_bases(layout: Any) -> list[Any]:
+    """How the blocks of a cluster divide a tile: a basis for each bit of a block's number."""
+    found = getattr(layout, "cga_layout", None) or getattr(layout, "block_bases", None)
+    return list(found or ())
+
+
+def shared_by(layout: Any) -> int:
+    """The bits of a block's number in which blocks that hold the same part differ."""
+    return sum(1 << n for n, basis in enumerate(cluster_bases(layout)) if not any(basis))
+
+
+def parts(layout: Any) -> int:
+    """Into how many parts the blocks of a cluster divide a tile."""
+    return 1 << sum(any(basis) for basis in cluster_bases(layout))
+
+
 @dataclass(frozen=True)
 class AutoLayout(Layout):
     """Whatever the compiler chooses."""

@@ -23,6 +23,8 @@ from stretto.sanitizer.scheduler import Clock
 if TYPE_CHECKING:
     from stretto.sanitizer.block import Block
 
+LIVES = 32
+"""Of an allocation in a loop: how often it is looked at when memory is added up."""
 Key = tuple[int, tuple[int, ...], tuple[int, ...], int]
 """Offset, shape, strides and element size of a view, in bytes."""
 
@@ -34,6 +36,18 @@ class Place:
     key: Key
     written: Access | None = None
     reads: dict[int, Access] = field(default_factory=dict[int, Access])
+    filled: bool = False
+    """Whether all of it has been written."""
+
+
+@dataclass(eq=False)
+class Record:
+    """What was done to the memory of one block of a cluster."""
+
+    mask: Any
+    """Of each byte: whether it was ever written."""
+    places: dict[Key, Place] = field(default_factory=dict[Key, Place])
+    overlaps: dict[Key, list[Place]] = field(default_factory=dict[Key, list[Place]])
 
 
 @dataclass(eq=False)
@@ -53,12 +67,33 @@ class Allocation:
     last_use: int
     parts: int = 1
     """Blocks of a cluster that have it between them."""
-    mask: Any = None
-    places: dict[Key, Place] = field(default_factory=dict[Key, Place])
-    overlaps: dict[Key, list[Place]] = field(default_factory=dict[Key, list[Place]])
+    lives: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    """Where it is allocated again and again: from when to when it was used before."""
+    records: dict[int, Record] = field(default_factory=dict[int, Record])
+    """Of each block of a cluster."""
 
-    def __post_init__(self) -> None:
-        self.mask = np.zeros(self.data.size, np.bool_)
+    def forget(self) -> None:
+        """Allocated anew at the same place: what is in it means nothing, who uses it matters."""
+        if len(self.lives) < LIVES:
+            self.lives.append((self.born, self.last_use))
+        self.born = self.last_use = self.block.now()
+        self.data[...] = 0xFE
+        for record in self.records.values():
+            record.mask[...] = False
+            for place in record.places.values():
+                place.filled = False
+
+    def live(self, at: int) -> bool:
+        """Whether somebody still uses it, or uses it already, at some time."""
+        return any(a <= at <= b for a, b in (*self.lives, (self.born, self.last_use)))
+
+    def _record(self, cta: int | None) -> Record:
+        """Of a block of the cluster; None: of the one that acts."""
+        number = self.block.agent.cta if cta is None else cta
+        known = self.records.get(number)
+        if known is None:
+            known = self.records[number] = Record(np.zeros(self.data.size, np.bool_))
+        return known
 
     @property
     def bytes(self) -> int:
@@ -76,22 +111,26 @@ class Allocation:
             return self.name
         return f"{self.name}[{key[0] // self.slot_bytes}]"
 
-    def _mask_of(self, key: Key) -> Any:
-        start, shape, strides, _ = key
-        return np.ndarray(shape, np.bool_, self.mask.data, start, strides)
+    @staticmethod
+    def _filled(record: Record, place: Place) -> bool:
+        """Whether all of a place has been written."""
+        if not place.filled:
+            start, shape, strides, _ = place.key
+            place.filled = bool(np.ndarray(shape, np.bool_, record.mask.data, start, strides).all())
+        return place.filled
 
-    def _touched(self, key: Key) -> list[Place]:
+    def _touched(self, record: Record, key: Key) -> list[Place]:
         """Everything that overlaps a view, itself first."""
-        known = self.overlaps.get(key)
+        known = record.overlaps.get(key)
         if known is not None:
             return known
-        place = self.places[key] = Place(key)
+        place = record.places[key] = Place(key)
         found = [place]
-        for other, at in self.places.items():
+        for other, at in record.places.items():
             if other != key and self._overlap(key, other):
                 found.append(at)
-                self.overlaps[other].append(place)
-        self.overlaps[key] = found
+                record.overlaps[other].append(place)
+        record.overlaps[key] = found
         return found
 
     def _overlap(self, a: Key, b: Key) -> bool:
@@ -125,17 +164,20 @@ class Allocation:
     # Accesses -----------------------------------------------------------------------------------
 
     def read(
-        self, view: Any, access: Access, clock: Clock, fenced: Clock, later: bool = False
-    ) -> Callable[[], None] | None:
+        self, view: Any, access: Access, clock: Clock, fenced: Clock, later: bool = False,
+        cta: int | None = None,
+    ) -> Callable[[], None] | None:  # fmt: skip
         """By whoever knows so much.
 
         What nothing has written is told at once, or `later`: by a call of what is given back, when
         the value is used.
         """
         key = self.key_of(view)
+        record = self._record(cta)
         self.block.history.touches(access, self.slot_of(key))
         raced = False
-        for place in self._touched(key):
+        touched = self._touched(record, key)
+        for place in touched:
             last = place.written
             if last is not None:
                 if clock.get(last.component, 0) < last.time:
@@ -144,9 +186,9 @@ class Allocation:
                 elif self._unfenced(last, access, fenced):
                     raced = True
                     self.block.unfenced(self, key, last, access)
-        self.places[key].reads[access.component] = access
+        touched[0].reads[access.component] = access
         self.last_use = self.block.now()
-        if raced or self._mask_of(key).all():
+        if raced or self._filled(record, touched[0]):
             return None
 
         def tell() -> None:
@@ -157,11 +199,15 @@ class Allocation:
         tell()
         return None
 
-    def write(self, view: Any, access: Access, clock: Clock, fenced: Clock) -> None:
+    def write(
+        self, view: Any, access: Access, clock: Clock, fenced: Clock, cta: int | None = None
+    ) -> None:
         """By whoever knows so much."""
         key = self.key_of(view)
+        record = self._record(cta)
         self.block.history.touches(access, self.slot_of(key))
-        for place in self._touched(key):
+        touched = self._touched(record, key)
+        for place in touched:
             last = place.written
             if last is not None:
                 if clock.get(last.component, 0) < last.time:
@@ -173,19 +219,21 @@ class Allocation:
                     self.block.race("overwrite", self, key, reader, access)
                 elif self._unfenced(reader, access, fenced):
                     self.block.reused_unfenced(self, key, reader, access)
-        place = self.places[key]
+        place = touched[0]
         place.written = access
         place.reads.clear()
-        self._mask_of(key)[...] = True
+        if not place.filled:
+            start, shape, strides, _ = key
+            np.ndarray(shape, np.bool_, record.mask.data, start, strides)[...] = True
+            place.filled = True
         self.last_use = self.block.now()
 
 
-def peak(allocations: list[Allocation]) -> tuple[int, Allocation | None]:
-    """The most bytes that are live at once, and the allocation with which it is reached."""
-    most, by = 0, None
-    for one in allocations:
-        at = one.born
-        live = sum(o.bytes for o in allocations if o.born <= at <= max(o.last_use, o.born))
-        if live > most:
-            most, by = live, one
-    return most, by
+def peak(sizes: list[tuple[Allocation, int]]) -> tuple[int, list[tuple[Allocation, int]]]:
+    """The most that is live at once, and what that is."""
+    most: list[tuple[Allocation, int]] = []
+    for one, _ in sizes:
+        for at, _ in (*one.lives, (one.born, one.last_use)):
+            live = [(other, size) for other, size in sizes if other.live(at)]
+            most = max(most, live, key=lambda each: sum(size for _, size in each))
+    return sum(size for _, size in most), most

@@ -15,6 +15,7 @@ import numpy as np
 
 from stretto.sanitizer.block import Block, KernelError, current
 from stretto.sanitizer.finding import Access
+from stretto.sanitizer.layouts import parts
 from stretto.sanitizer.scheduler import Clock, merge
 from stretto.sanitizer.values import INT1, INT32, INT64, Dtype, Tile, TileType, tile
 
@@ -240,9 +241,15 @@ def pointer_from(value: Any, dtype: Any) -> Any:
     raise KernelError(f"a cast to {dtype}")
 
 
-def load(pointer: Any, mask: Any = None, other: Any = None, **_: Any) -> Tile:
+def load(
+    pointer: Any, mask: Any = None, other: Any = None, *, volatile: Any = False, **_: Any
+) -> Tile:
     """From global memory into registers."""
     block = current()
+    if true(volatile):
+        block.scheduler.spin()
+    else:
+        block.scheduler.count()
     offsets, on, shape = pointer.index(mask)
     layout = pointer.layout or getattr(mask, "layout", None)
     every = bool(np.all(on))
@@ -316,7 +323,7 @@ def atomic(change: Any) -> Any:
                     merge(told, agent.clock)
                     storage.heard[where] = (told, block.program)
         agent.tick()
-        block.scheduler.pause()
+        block.scheduler.spin()
         return Tile(found if shape else found[()], dtype, pointer.layout)
 
     return run
@@ -358,9 +365,7 @@ class Descriptor:
     @property
     def nbytes_per_cta(self) -> int:
         """Of one block of the cluster."""
-        bases = getattr(self.layout, "cga_layout", None) or []
-        parts = 1 << sum(any(b) for b in bases)
-        return self.block_type.nbytes // parts
+        return self.block_type.nbytes // parts(self.layout)
 
     def _box(self, at: Any, block: Any) -> tuple[Any, Any, bool]:
         """The part of the array, the part of the tile, and whether they are all of it."""
@@ -400,11 +405,59 @@ class Descriptor:
             part = self.dtype.encode(REDUCED[kind](there, self.dtype.decode(part)))
         self._view[inside] = part
 
-    def rows(self, rows: Any, column: int) -> tuple[Any, Any, Any]:
-        """For gathers: which rows and columns exist, and the strided view."""
-        columns = np.arange(column, column + self.block_shape[-1])
-        good = (np.asarray(rows) >= 0) & (np.asarray(rows) < self.sizes[0])
-        return good, columns[(columns >= 0) & (columns < self.sizes[1])], self._view
+    def gathered(self, rows: Any, column: int, made: Any) -> None:
+        """Some rows, from a column on, into a tile; what lies outside stays as it is."""
+        low, high = max(column, 0), min(column + made.shape[-1], self.sizes[1])
+        there = np.flatnonzero((rows >= 0) & (rows < self.sizes[0]))
+        if low < high:
+            made[there, low - column : high - column] = self._view[rows[there], low:high]
+
+    def scattered(self, rows: Any, column: int, tile_: Any) -> None:
+        """A tile into some rows, from a column on; nothing outside of the array."""
+        low, high = max(column, 0), min(column + tile_.shape[-1], self.sizes[1])
+        there = np.flatnonzero((rows >= 0) & (rows < self.sizes[0]))
+        if low < high:
+            self._view[rows[there], low:high] = tile_[there, low - column : high - column]
+
+
+class Im2ColDescriptor(Descriptor):
+    """A TMA descriptor whose tiles are pixels by channels: pixels in a box, row by row."""
+
+    corners: tuple[list[int], list[int]] = ([], [])
+    """Where the box begins and ends, counted from the first and the last pixel."""
+    every: list[int]
+    """Of each axis: how many places on the next pixel is."""
+
+    def pixels(self, at: Any, offsets: Any) -> tuple[Any, Any]:
+        """Of a tile: each pixel's place in each axis but the channels, and whether it is there."""
+        lower, upper = self.corners
+        sizes, steps = self.sizes[1:-1], self.every[1:-1]
+        counts = [
+            (size - 1 + high - low) // step + 1
+            for size, low, high, step in zip(sizes, lower, upper, steps, strict=True)
+        ]
+        first = int(at[0])
+        for place, low, step, count in zip(at[1:-1], lower, steps, counts, strict=True):
+            first = first * count + (place - low) // step
+        numbers = np.arange(first, first + self.block_shape[0])
+        found: list[Any] = []
+        for axis in reversed(range(len(counts))):
+            numbers, index = np.divmod(numbers, counts[axis])
+            found.insert(0, lower[axis] + index * steps[axis] + int(offsets[axis]))
+        found.insert(0, numbers)
+        places = np.stack(found)
+        limits = np.array(self.sizes[:-1])[:, None]
+        return places, ((places >= 0) & (places < limits)).all(axis=0)
+
+    def read_pixels(self, at: Any, offsets: Any) -> Any:
+        """A tile as raw elements; what lies outside is 0."""
+        places, there = self.pixels(at, offsets)
+        made = np.zeros(self.block_shape, self.storage.raw.dtype)
+        low, high = max(int(at[-1]), 0), min(int(at[-1]) + self.block_shape[1], self.sizes[-1])
+        if low < high:
+            part = self._view[(*(axis[there] for axis in places), slice(low, high))]
+            made[there, low - int(at[-1]) : high - int(at[-1])] = part
+        return made
 
 
 REDUCED: dict[str, Any] = {
@@ -422,4 +475,14 @@ def true(value: Any) -> bool:
     return bool(value.value) if isinstance(value, Tile) else bool(value)
 
 
-__all__ = ["INT1", "Descriptor", "Pointer", "Storage", "atomic", "load", "store", "true"]
+__all__ = [
+    "INT1",
+    "Descriptor",
+    "Im2ColDescriptor",
+    "Pointer",
+    "Storage",
+    "atomic",
+    "load",
+    "store",
+    "true",
+]

@@ -25,8 +25,9 @@ class StopRun(BaseException):
 
 def merge(into: Clock, other: Clock) -> None:
     """Hear of what another knows."""
+    known = into.get
     for component, time in other.items():
-        if into.get(component, 0) < time:
+        if known(component, 0) < time:
             into[component] = time
 
 
@@ -40,6 +41,10 @@ class Agent:
     fenced: Clock
     """Up to where what threads wrote is visible to the asynchronous proxy."""
     warps: int
+    cta: int = 0
+    """Which block of the cluster it belongs to."""
+    peers: list[Agent] = field(default_factory=list["Agent"])
+    """The same partition in every block of the cluster; all run in step."""
     work: Callable[[], None] | None = None
     until: Callable[[], bool] | None = None
     """What it waits for; None: it is ready."""
@@ -47,6 +52,8 @@ class Agent:
     """Says what it waits for."""
     done: bool = False
     wake: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
+    spins: bool = False
+    """Whether it looks at memory again and again: it goes on when nobody else can."""
     visits: dict[Any, int] = field(default_factory=dict[Any, int])
     """How often it was at each place."""
     steps: int = 0
@@ -54,6 +61,9 @@ class Agent:
     """Its place in the order in which agents are preferred."""
     context: dict[str, Any] = field(default_factory=dict[str, Any])
     """What operations keep of it: groups in flight, counters."""
+
+    def __post_init__(self) -> None:
+        self.peers = self.peers or [self]
 
     def tick(self) -> None:
         """What it does from here on is later than what it has told."""
@@ -108,13 +118,25 @@ class Scheduler:
             return
         self._queues.setdefault(queue, []).append(job)
 
-    def pause(self) -> None:
-        """Somebody else may go on here."""
+    def count(self) -> Agent:
+        """One operation more of the agent that runs: who does too many does not end."""
         agent = self.current
         assert agent is not None
         agent.steps += 1
         if agent.steps > self.steps:
             raise StepsExceededError(agent.name)
+        return agent
+
+    def spin(self) -> None:
+        """Whatever is looked at may be changed by somebody else: all others go first."""
+        agent = self.count()
+        agent.spins = True
+        self._leave(agent)
+        agent.spins = False
+
+    def pause(self) -> None:
+        """Somebody else may go on here."""
+        agent = self.count()
         if self.policy.seed >= 2 and self._random.random() < 0.3:
             if agent.rank != float("inf"):
                 agent.rank = self._random.random()
@@ -158,6 +180,8 @@ class Scheduler:
         while not self.stopping:
             ready = [a for a in self.agents if not a.done and (a.until is None or a.until())]
             queues = [q for q, jobs in self._queues.items() if jobs]
+            awake = [a for a in ready if not a.spins]
+            ready = awake if awake or queues else ready
             if not ready and not queues:
                 waiting = [a for a in self.agents if not a.done]
                 if waiting:

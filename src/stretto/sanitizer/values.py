@@ -93,7 +93,7 @@ class Dtype:
         if not self.packed:
             return np.asarray(value).astype(self.raw, copy=False)
         if self.name == "bfloat16":
-            return (_bfloat_bits(value) >> 16).astype(np.uint16)
+            return _bfloat_bits(value)
         return _float8_bits(self.name, np.asarray(value, dtype=np.float32))
 
     def cast(self, value: Any) -> Any:
@@ -107,10 +107,14 @@ class Dtype:
 
 
 def _bfloat_bits(value: Any) -> Any:
-    bits = np.ascontiguousarray(value, dtype=np.float32).view(np.uint32)
-    bits = bits.reshape(np.shape(value)).astype(np.uint64)
-    even = (bits >> 16) & 1
-    return ((bits + 0x7FFF + even) & 0xFFFF0000).astype(np.uint32)
+    """To the nearest pattern, ties to even; what is no number stays none."""
+    given = np.ascontiguousarray(value, dtype=np.float32)
+    bits = given.view(np.uint32)
+    made = ((bits + (((bits >> 16) & 1) + np.uint32(0x7FFF))) >> 16).astype(np.uint16)
+    lost = np.isnan(given)
+    if lost.any():
+        made[lost] = 0x7FC0
+    return made.reshape(np.shape(value))
 
 
 @cache
@@ -137,18 +141,22 @@ def _float8_values(name: str) -> Any:
 
 
 def _float8_bits(name: str, value: Any) -> Any:
-    """To the nearest pattern, ties to even; too large is the largest (or infinite)."""
-    table = _float8_values(name)
-    positive = table[:128]
-    finite = positive[np.isfinite(positive)]
-    size = np.abs(value)
-    above = np.clip(np.searchsorted(finite, size), 0, len(finite) - 1)
-    below = np.maximum(above - 1, 0)
-    far, near = finite[above] - size, size - finite[below]
-    lower = (near < far) | ((near == far) & (below % 2 == 0))
-    bits = np.where(lower & (size < finite[-1]), below, above).astype(np.uint8)
-    bits = np.where(np.isnan(value), np.uint8(0x7F), bits)
-    return (bits | (np.signbit(value).astype(np.uint8) << 7)).astype(np.uint8)
+    """To the nearest pattern, ties to even; too large is the largest."""
+    mantissa, bias, largest = (3, 7, 0x7E) if "e4" in name else (2, 15, 0x7B)
+    given = np.ascontiguousarray(value, dtype=np.float32)
+    size = given.view(np.uint32) & np.uint32(0x7FFFFFFF)
+    left = np.uint32(23 - mantissa)
+    half = np.uint32((1 << (22 - mantissa)) - 1)
+    code = ((size + (half + ((size >> left) & 1))) >> left).astype(np.int32)
+    code -= (127 - bias) << mantissa
+    small = np.abs(given) < 2.0 ** (1 - bias)
+    if small.any():
+        code[small] = np.rint(np.abs(given[small]) * 2.0 ** (bias - 1 + mantissa))
+    bits = np.clip(code, 0, largest).astype(np.uint8)
+    lost = np.isnan(given)
+    if lost.any():
+        bits[lost] = 0x7F
+    return (bits | (np.signbit(given).astype(np.uint8) << 7)).reshape(np.shape(value))
 
 
 def _int(name: str, bits: int) -> Dtype:

@@ -4,9 +4,6 @@
     deepest-depth        arms on an empty table, the depth horizon as wide as any limit
     initial              arms (permute, fuse, retry) on the largest placement so far
     cost-based           all four arms on it, no seat above the bank caps
-    clear                empties the placement, so that what follows can differ
-    initial-again        as initial
-    cost-based-again     as cost-based
 
 A rung seats one operation (or fused set) after the other and never evicts, but for a group that
 must move to a later stage. Which rung and which arm seated an operation stays with the placement.
@@ -56,14 +53,12 @@ def climb(problem: Problem, ii: int, refine: Refine) -> Attempt:
                 return attempt
             stuck = attempt.stuck
             ladder.reached(attempt.partial, stuck.worked_out() if stuck else attempt.refusal)
-        elif rung == "clear":
-            ladder.resume = Partial(problem, ii)
         elif rung != "deepest-depth" or deepest(problem) > FIRST_HORIZON:
             placement = ladder.place(rung)
             if placement is not None:
                 return Attempt(placement, placement, None)
     refusal = ladder.refusal or Refusal(ii, "no rung of the ladder was tried")
-    return Attempt(None, ladder.largest or Partial(problem, ii), refusal)
+    return Attempt(None, ladder.resume, refusal)
 
 
 @dataclass(slots=True)
@@ -73,9 +68,7 @@ class _Ladder:
     problem: Problem
     ii: int
     resume: Partial
-    """The largest placement since it was last cleared."""
-    largest: Partial | None = None
-    """The largest of all, which the refusal is about."""
+    """The largest placement so far: rungs of arms go on from it, and the refusal is about it."""
     refusal: Refusal | None = None
     scorer: Scorer | None = None
     urgency: list[tuple[bool, int, int]] = field(default_factory=list[tuple[bool, int, int]])
@@ -83,11 +76,11 @@ class _Ladder:
 
     def reached(self, partial: Partial, refusal: Refusal | None) -> None:
         """Keep what a rung came to."""
-        if partial.count > self.resume.count:
+        larger = partial.count > self.resume.count
+        if larger:
             self.resume = partial
-        larger = self.largest is None or partial.count > self.largest.count
         if refusal is not None and (self.refusal is None or larger):
-            self.largest, self.refusal = partial, refusal
+            self.refusal = refusal
 
     def place(self, rung: str) -> Partial | None:
         """Run one rung of arms; None: refused, and kept for the next."""
@@ -100,7 +93,7 @@ class _Ladder:
         wide = rung == "deepest-depth"
         partial = Partial(problem, ii) if wide else resumed(problem, self.resume)
         bench = Bench(partial, self.scorer, snapshot(partial))
-        bench.veto = rung.startswith("cost-based")
+        bench.veto = rung == "cost-based"
         if wide:
             bench.snap.horizon = deepest(problem)
         able = ARMS if wide or bench.veto else CHEAP_ARMS

@@ -1,6 +1,7 @@
-"""Loops that read what they write, through pointers: their steps must not overlap.
+"""Loops that read what they write, through pointers: who may touch the same element.
 
-store p[i + 1];  (next step) load p[i + 1]      one array, two operations: kept in order
+store p[i + 1];  (next step) load p[i + 1]      one array, two operations: kept in order, in each
+                                                step and from step to step
 
 store p[i];  load p[i + 4096], i < 4096         bytes apart: steps may overlap
 
@@ -13,7 +14,7 @@ from a number, or read from memory, nothing is known: it may lead anywhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from stretto.kernel.addresses import Addresses
 from stretto.kernel.tree import Kernel, Operation, Value, carried_from, root_of
@@ -31,14 +32,14 @@ Range = tuple[int, int]
 """First and last byte of an array."""
 
 
-def conflict(
+def conflicts(
     loop: Operation,
     makers: Mapping[Value, Operation],
     touched: Callable[[Operation], Range | None],
     addresses: Addresses | None = None,
-) -> tuple[Operation, Operation] | None:
-    """Two operations of a loop that may touch the same element in different steps, of which one
-    writes it.
+) -> Iterator[tuple[Operation, Operation]]:
+    """Pairs of operations of a loop that may touch the same element in different steps, of which
+    one writes it.
 
     `touched`: what of its array an operation touches in all steps together, where that is known.
     """
@@ -53,13 +54,23 @@ def conflict(
                 continue
             one, other = roots[first], roots[second]
             if one is None or other is None:
-                return first, second
+                yield first, second
+                continue
             if one is not other or _apart(touched(first), touched(second)):
                 continue
             same = first.operands[0] is second.operands[0]
             if not (same and _moves_on(first.operands[0], loop, addresses)):
-                return first, second
-    return None
+                yield first, second
+
+
+def alias_sets(pairs: Iterable[tuple[Operation, Operation]]) -> dict[Operation, int]:
+    """Operations that pairs lead from one to the other, numbered alike."""
+    found: dict[Operation, int] = {}
+    for number, (first, second) in enumerate(pairs):
+        old = {found.get(first, number), found.get(second, number)}
+        found |= {op: number for op, set in found.items() if set in old}
+        found[first] = found[second] = number
+    return found
 
 
 def _moves_on(value: Value, loop: Operation, addresses: Addresses | None) -> bool:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from stretto.kernel.building import plain_name
 from stretto.kernel.lowering.combiners import combined_by
-from stretto.kernel.lowering.conflicts import conflict
+from stretto.kernel.lowering.conflicts import alias_sets, conflicts
 from stretto.kernel.lowering.products import ProductLowering
 from stretto.kernel.lowering.work_tiles import goes_over_work_tiles, has_loop_inside
 from stretto.kernel.lowering.written import (
@@ -26,7 +27,7 @@ from stretto.kernel.lowering.written import (
     VIEW,
     WORK_TILE,
 )
-from stretto.kernel.tree import Attribute, Kernel, Lowered, Operation, Region, Value
+from stretto.kernel.tree import ALIAS_SET, Attribute, Kernel, Lowered, Operation, Region, Value
 from stretto.kernel.types import Scalar, Tile
 from stretto.machine import Machine
 from stretto.ops.spaces import REGISTERS, SPACES
@@ -57,6 +58,8 @@ class _Lowering(ProductLowering):
         self._out.location = operation.location
         agent = operation.attributes.get("agent")
         self._out.said = {} if agent is None else {"agent": agent}
+        if operation in self._alias_sets:
+            self._out.said[ALIAS_SET] = self._alias_sets[operation]
         for result in operation.results:
             self._born[result] = len(self._loops)
         match operation.name:
@@ -150,7 +153,7 @@ class _Lowering(ProductLowering):
         if any(made is None or made.name != "arith.constant" for made in makers):
             hint = "its combination takes two elements and constants, nothing else"
             raise self._refuse(operation, "a reduction that takes a value from outside", hint)
-        arguments = [Value(value.type, value.name) for value in region.arguments]
+        arguments = [_again(value) for value in region.arguments]
         sources = [self._registers(value) for value in operation.operands]
         self._homes.enter()
         for old, new in zip(region.arguments, arguments, strict=True):
@@ -180,6 +183,7 @@ class _Lowering(ProductLowering):
     def _for(self, operation: Operation) -> None:
         lower, upper, step, *initial = operation.operands
         (body,) = operation.regions
+        serial = self._keep_in_order(operation)
         space = self._machine.products[0].accumulator if self._machine.products else REGISTERS
         kept = self._uses.in_place(operation) if space in SPACES and space != REGISTERS else ()
         if self._waits:
@@ -192,10 +196,10 @@ class _Lowering(ProductLowering):
             else self._registers(value)
             for i, value in enumerate(initial)
         ]
-        arguments = [Value(body.arguments[0].type, body.arguments[0].name)]
+        arguments = [_again(body.arguments[0])]
         arguments += [
-            Value(first.type, old.name or f"sum_{i}")
-            for i, (first, old) in enumerate(zip(begun, body.arguments[1:], strict=True))
+            Value(first.type, plain_name(old.name or "sum"))
+            for first, old in zip(begun, body.arguments[1:], strict=True)
         ]
         self._homes.enter()
         self._loops.append(operation)
@@ -215,14 +219,8 @@ class _Lowering(ProductLowering):
         self._homes.leave()
         self._out.location = operation.location
         said: dict[str, Attribute] = {**operation.attributes, "machine": self._machine.name}
-        pair = conflict(operation, self._uses.maker, self._accesses.touched, self._addresses)
-        if pair is not None:
+        if serial:
             said["serial"] = True
-        if pair is not None and not has_loop_inside(operation):
-            told = (
-                f"steps of its loop do not overlap: {pair[1].location} may touch the same element"
-            )
-            self._notes.append((pair[0].location, told))
         made = self._out.add(
             "scf.for",
             (*bounds, *begun),
@@ -235,6 +233,22 @@ class _Lowering(ProductLowering):
             self._homes.put(old, space if i in kept else REGISTERS, new)
             if i in kept and space != PENDING:
                 self._homes.remember(new, begun[i])
+
+    def _keep_in_order(self, loop: Operation) -> bool:
+        """Have what may touch the same element in different steps stay in order; whether the steps
+        must not overlap at all: who issues what is not told, or there is a loop inside."""
+        pairs = list(conflicts(loop, self._uses.maker, self._accesses.touched, self._addresses))
+        if not pairs:
+            return False
+        serial = has_loop_inside(loop) or not self._machine.agents
+        if not serial:
+            self._alias_sets |= alias_sets(pairs)
+        if not has_loop_inside(loop):
+            (first, second), what = pairs[0], "steps of its loop do not overlap"
+            what = what if serial else "it stays in order, step after step"
+            told = f"{what}: {second.location} may touch the same element"
+            self._notes.append((first.location, told))
+        return serial
 
     def _work_tile(self, index: Value, lowered: Value, tiles: Value) -> None:
         """Which tile a persistent block is at: the kernel numbers its tiles along one axis."""
@@ -280,7 +294,7 @@ class _Lowering(ProductLowering):
         return found
 
     def _region(self, region: Region, ends: str) -> Region:
-        arguments = [Value(value.type, value.name) for value in region.arguments]
+        arguments = [_again(value) for value in region.arguments]
         self._homes.enter()
         for old, new in zip(region.arguments, arguments, strict=True):
             self._homes.in_registers(old, new)
@@ -318,6 +332,11 @@ class _Lowering(ProductLowering):
         )
         for old, new in zip(operation.results, made.results, strict=True):
             self._homes.in_registers(old, new)
+
+
+def _again(value: Value) -> Value:
+    """An argument of a region that is written anew."""
+    return Value(value.type, plain_name(value.name))
 
 
 def _without_idle_constants(region: Region) -> Region:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from stretto.kernel.accesses import Accesses
 from stretto.kernel.addresses import Addresses
 from stretto.kernel.axes import analyse
-from stretto.kernel.building import Builder
+from stretto.kernel.building import LoweredBuilder
 from stretto.kernel.errors import KernelError
 from stretto.kernel.lowering.homes import Homes
 from stretto.kernel.lowering.loads import Loads
@@ -38,7 +38,7 @@ class Placement:
             kernel, self._uses, self._axes, copies and COPY in machine.opcodes, bool(machine.agents)
         )
         self._homes = Homes()
-        self._out = Builder(kernel.location)
+        self._out = LoweredBuilder(kernel.location)
         self._loops: list[Operation] = []
         self._born: dict[Value, int] = {}
         """How many loops a value is made inside of: only there may its buffer be written over."""
@@ -50,6 +50,8 @@ class Placement:
         """Left factors that are in registers before the loop of their products begins."""
         self._chosen: dict[Operation, Chosen] = {}
         """By `tile.dot`, the product that it becomes."""
+        self._alias_sets: dict[Operation, int] = {}
+        """By what may touch the same element in different steps: the number of those."""
         self._groups = 0
         """How many products wait in the step that issued them."""
         self._notes: list[tuple[Location, str]] = []

@@ -10,8 +10,9 @@ numbers that belong to a block, which become coordinates.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from stretto.kernel.axes import Axis, analyse
 from stretto.kernel.building import Builder
@@ -36,14 +37,21 @@ def with_whole_views(kernel: Kernel) -> Kernel:
     maker = {value: op for op in kernel.walk() for value in op.results}
     if not any(view.operands[0] in maker for view in views):
         return kernel
-    reader = _Reader(kernel, maker, analyse(kernel))
-    found = {view: steps for view in views if (steps := reader.steps(view))}
+    steps_of = steps_of_views(kernel, maker)
+    found = {view: steps for view in views if (steps := steps_of(view))}
     if not found:
         return kernel
     writer = _Writer(found, Builder(kernel.location))
     for operation in kernel.body.operations:
         writer.operation(operation)
     return replace(kernel, body=writer.out.finish())
+
+
+def steps_of_views(
+    kernel: Kernel, maker: Mapping[Value, Operation]
+) -> Callable[[Operation], _Steps | None]:
+    """How the base of a view is found in the whole array; None: at once, or it cannot be told."""
+    return _Reader(kernel, maker).steps
 
 
 @dataclass(frozen=True)
@@ -64,10 +72,13 @@ class _Steps:
 class _Reader:
     kernel: Kernel
     maker: Mapping[Value, Operation]
-    axes: Mapping[Value, Axis]
+
+    @cached_property
+    def axes(self) -> Mapping[Value, Axis]:
+        """What is known of its numbers."""
+        return analyse(self.kernel)
 
     def steps(self, view: Operation) -> _Steps | None:
-        """How the base of a view is found; None: at once, or in a way that cannot be told."""
         base, parts = view.operands[0], list[_Step]()
         while (made := self.maker.get(base)) is not None and made.name == "tile.offset":
             base = made.operands[0]

@@ -155,6 +155,8 @@ def convert_layout(value: Any, layout: Any, assert_trivial: Any = False) -> Any:
     """The same tile, held by other threads."""
     del assert_trivial
     given = finished(value) if not isinstance(value, Pointer) else value
+    if layouts.cluster_bases(given.layout) != layouts.cluster_bases(layout):
+        _across(given.layout)
     if isinstance(given, Pointer):
         return Pointer(given.storage, given.element, given.offsets, layout)
     return Tile(given.value, given.dtype, layout).tainted(given)
@@ -203,7 +205,9 @@ def to_tensor(value: Any, *_: Any) -> Any:
 
 def _reduction(how: Any) -> Any:
     def run(value: Any, axis: Any = None, keep_dims: Any = False, **_: Any) -> Any:
-        return reduced(how, finished(value), axis if axis is None else int(axis), bool(keep_dims))
+        given = finished(value)
+        _across(given.layout, axis)
+        return reduced(how, given, axis if axis is None else int(axis), bool(keep_dims))
 
     return run
 
@@ -212,6 +216,7 @@ def reduce(value: Any, axis: Any, combine: Any, keep_dims: Any = False) -> Any:
     """Any combination along an axis, in the order of the elements."""
     given = value if isinstance(value, tuple) else (value,)
     tiles = [finished(g) for g in given]
+    _across(tiles[0].layout, axis)
     axis = int(axis) if axis is not None else 0
     count = tiles[0].shape[axis]
 
@@ -372,10 +377,22 @@ def _require_registers(main: int, warps: list[int], registers: Any) -> None:
 
 def barrier(*, cluster: Any = False) -> None:
     """All threads of the partition meet."""
-    del cluster
-    context = current().agent.context
+    block = current()
+    context = block.agent.context
     context["barriers"] = context.get("barriers", 0) + 1
-    current().scheduler.pause()
+    if cluster:
+        block.meet_cluster()
+    block.scheduler.pause()
+
+
+def _across(layout: Any, axis: Any = None) -> None:
+    """What goes from block to block of a cluster: the compiler lets them meet there."""
+    block = current()
+    if block.cluster > 1 and any(
+        any(basis) if axis is None else len(basis) > int(axis) and basis[int(axis)]
+        for basis in layouts.cluster_bases(layout)
+    ):
+        block.meet_cluster()
 
 
 _BARRIER = re.compile(r"\b(?:bar|barrier)(?:\.cta)?\.(sync|arrive)(?:\.aligned)?\s+([^;]+);")
@@ -401,6 +418,8 @@ def inline_asm_elementwise(
         agent.context["barriers"] = agent.context.get("barriers", 0) + 1
         access = block.access(f"bar.{met[1]}")
         barrier_.meet(agent, count, access, stays=met[1] == "sync")
+    elif "cluster_ctarank" in text and block.cluster > 1:
+        raise NotCoveredError("code that asks for its block of a cluster", block.sources.site())
     elif "fence.proxy.async" in text:
         from stretto.sanitizer.stand_ins.nvidia import fence_async_shared  # noqa: PLC0415
 
@@ -495,7 +514,21 @@ class range_:  # noqa: N801 - called as a function
 
 def static_range(*bounds: Any) -> Any:
     """A loop that is unrolled: its variable is a constant."""
-    return builtins.range(*(int(b) for b in bounds))
+    numbers = builtins.range(*(int(b) for b in bounds))
+    return _unrolled(numbers) if running() else numbers
+
+
+def _unrolled(numbers: Any) -> Any:
+    context = current().agent.context
+    path = context.setdefault("unrolled", [])
+    path.append(0)
+    depth = len(path)
+    try:
+        for number in numbers:
+            path[depth - 1 :] = [number]
+            yield number
+    finally:
+        del path[depth - 1 :]
 
 
 def aggregate_replace(instance: Any, **changes: Any) -> Any:

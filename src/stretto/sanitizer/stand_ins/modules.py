@@ -16,11 +16,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from stretto.sanitizer.block import NotCoveredError
 from stretto.sanitizer.buffers import TensorMemory, TensorMemoryType, allocate_tensor
 from stretto.sanitizer.layouts import TensorMemoryLayout, TensorMemoryScalesLayout
-from stretto.sanitizer.pointers import Descriptor
-from stretto.sanitizer.stand_ins import language, libdevice, nvidia, products, tensors
+from stretto.sanitizer.pointers import Descriptor, Im2ColDescriptor
+from stretto.sanitizer.stand_ins import (
+    language,
+    libdevice,
+    microscaling,
+    nvidia,
+    products,
+    tensors,
+)
 from stretto.sanitizer.stand_ins.tensors import CAPABILITY, Tensor
 from stretto.sanitizer.values import DTYPES, TileType
 
@@ -96,10 +102,32 @@ class HostDescriptor:
 
 
 class _Im2Col(HostDescriptor):
-    """Not covered."""
+    """One of pixels by channels."""
+
+    corners: tuple[list[int], list[int]]
+    every: list[int]
+
+    @staticmethod
+    def from_tensor(
+        tensor: Any, block_shape: Any, layout: Any = None, padding: str = "zero",
+        round_f32_to_tf32: bool = False, element_strides: Any = None,
+        pixel_box_lower_corner: Any = (), pixel_box_upper_corner: Any = (),
+    ) -> HostDescriptor:  # fmt: skip
+        """Of a whole tensor."""
+        del round_f32_to_tf32
+        made = _Im2Col(tensor, tensor.shape, tensor.stride(), block_shape, layout, padding)
+        made.corners = (list(pixel_box_lower_corner), list(pixel_box_upper_corner))
+        made.every = list(element_strides or [1] * len(made.shape))
+        return made
 
     def for_kernel(self) -> Descriptor:
-        raise NotCoveredError("im2col descriptors")
+        base = self.base
+        made = Im2ColDescriptor(
+            base.storage_, base.dtype, base.offset, self.shape, self.strides, self.block_shape,
+            self.layout, self.padding,
+        )  # fmt: skip
+        made.corners, made.every = self.corners, self.every
+        return made
 
 
 def aggregate(cls: Any) -> Any:
@@ -308,7 +336,8 @@ def made(launch: Launch) -> dict[str, types.ModuleType]:
         "allocate_mbarrier": nvidia.allocate_mbarrier,
     }  # fmt: skip
     hopper = _Module(
-        "hopper", **common, warpgroup_mma=products.warpgroup_mma,
+        "hopper", **common, async_store=nvidia.async_store_shared,
+        warpgroup_mma=products.warpgroup_mma,
         warpgroup_mma_init=products.warpgroup_mma_init,
         warpgroup_mma_wait=products.warpgroup_mma_wait,
     )  # fmt: skip
@@ -365,6 +394,9 @@ def made(launch: Launch) -> dict[str, types.ModuleType]:
         "triton.testing": testing,
         "triton.runtime": runtime,
         "triton.experimental": experimental,
+        "triton.tools.mxfp": _Module(
+            "mxfp", MXFP4Tensor=microscaling.MXFP4Tensor, MXScaleTensor=microscaling.MXScaleTensor
+        ),
         base: gluon,
         f"{base}.language": gl,
         f"{base}.language.nvidia": of_nvidia,

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from stretto.sanitizer.barriers import Copy
-from stretto.sanitizer.block import NotCoveredError, current
+from stretto.sanitizer.block import current
 from stretto.sanitizer.buffers import Barriers, Outside, Shared, allocate_shared
 from stretto.sanitizer.finding import Access, Site
-from stretto.sanitizer.layouts import MBarrierLayout
+from stretto.sanitizer.layouts import MBarrierLayout, shared_by
 from stretto.sanitizer.pointers import Descriptor, Pointer, Storage, true
 from stretto.sanitizer.scheduler import merge
 from stretto.sanitizer.values import INT32, INT64, Tile, tile
@@ -25,21 +25,38 @@ from stretto.sanitizer.values import INT32, INT64, Tile, tile
 
 
 def init(mbarrier: Any, count: Any = 1) -> None:
-    """Set its count."""
+    """Set its count; where blocks of a cluster share one, so much of each of them."""
     block = current()
-    barrier = mbarrier.get()
-    access = block.access("init")
-    _require_unused(barrier, access, "initialized")
-    barrier.init(int(count))
-    barrier.born = access
+    shares = 1 << shared_by(mbarrier.layout).bit_count()
+    for agent in block.ctas():
+        if mbarrier.lead(agent.cta) == agent.cta:
+            barrier = mbarrier.get()
+            access = block.access("init")
+            _require_unused(barrier, access, "initialized")
+            if barrier.initialized:
+                block.report(
+                    "barrier-reinitialized",
+                    access.site,
+                    f"`{barrier.name}` is initialized again without mbarrier.invalidate in between",
+                    slot=barrier.name,
+                    first=barrier.begun,
+                    second=access,
+                    agents=(access.agent,),
+                )
+            barrier.begun = access
+            barrier.init(int(count) * shares)
+            # In a cluster the compiler lets all blocks meet between this and the first use.
+            barrier.born = access if block.cluster == 1 else None
 
 
 def invalidate(mbarrier: Any) -> None:
     """Its memory is free for other things."""
     block = current()
-    barrier = mbarrier.initialized()
-    _require_unused(barrier, block.access("invalidate"), "invalidated")
-    barrier.initialized = False
+    for agent in block.ctas():
+        if mbarrier.lead(agent.cta) == agent.cta:
+            barrier = mbarrier.initialized()
+            _require_unused(barrier, block.access("invalidate"), "invalidated")
+            barrier.initialized = False
 
 
 def _require_unused(barrier: Any, access: Access, done: str) -> None:
@@ -60,12 +77,12 @@ def _require_unused(barrier: Any, access: Access, done: str) -> None:
             return
 
 
-def _used(mbarrier: Any, what: str) -> tuple[Any, Access]:
+def _used(mbarrier: Any, what: str, cta: int | None = None) -> tuple[Any, Access]:
     """A barrier that is used, by somebody who must know that it was initialized."""
     block = current()
     if not isinstance(mbarrier, Barriers | Outside):
         raise block.refuse("illegal", "a barrier was expected, memory of another kind is given")
-    barrier = mbarrier.initialized()
+    barrier = mbarrier.initialized(cta)
     access = block.access(what)
     block.history.touches(access, barrier.name)
     born = barrier.born
@@ -85,50 +102,65 @@ def _used(mbarrier: Any, what: str) -> tuple[Any, Access]:
     return barrier, access
 
 
-def expect(mbarrier: Any, bytes_per_cta: Any = None, pred: Any = True, **_: Any) -> None:
-    """Bytes that a phase waits for, and an arrival."""
-    if not true(pred):
-        return
-    barrier, access = _used(mbarrier, "expect")
-    if bytes_per_cta is not None:
-        barrier.expect(int(bytes_per_cta), access)
-    _arrive(barrier, 1, access)
-
-
-def arrive(mbarrier: Any, *, count: Any = 1, pred: Any = True, **_: Any) -> None:
-    """So many arrivals."""
-    if not true(pred):
-        return
-    barrier, access = _used(mbarrier, "arrive")
-    _arrive(barrier, int(count), access)
-
-
-def _arrive(barrier: Any, count: int, access: Access) -> None:
+def _arrival(mbarrier: Any, count: int, size: Any, from_cta: Any, what: str) -> None:
     block = current()
-    agent = block.agent
-    clock, fenced = dict(agent.clock), dict(agent.fenced)
-    agent.tick()
-    barrier.arrive(count, access, clock, fenced)
+    for agent in block.ctas():
+        source = agent if from_cta is None else block.acting(agent.cta & int(from_cta))
+        barrier, access = _used(mbarrier, what, agent.cta)
+        if size is not None:
+            barrier.expect(int(size), access)
+        clock, fenced = dict(source.clock), dict(source.fenced)
+        source.tick()
+        before = barrier.completed
+        barrier.arrive(count, access, clock, fenced)
+        if barrier.completed > before and barrier.brought_about_by(source.clock):
+            source.clock[barrier.component] = barrier.completed
     block.scheduler.pause()
 
 
+def expect(
+    mbarrier: Any, bytes_per_cta: Any = None, pred: Any = True, *, from_cta: Any = None, **_: Any
+) -> None:
+    """Bytes that a phase waits for, and an arrival."""
+    if true(pred):
+        _arrival(mbarrier, 1, bytes_per_cta, from_cta, "expect")
+
+
+def arrive(
+    mbarrier: Any, *, count: Any = 1, pred: Any = True, from_cta: Any = None, **_: Any
+) -> None:
+    """So many arrivals."""
+    if true(pred):
+        _arrival(mbarrier, int(count), None, from_cta, "arrive")
+
+
 def wait(mbarrier: Any, phase: Any, pred: Any = True, deps: Any = ()) -> None:
-    """Until a phase is over."""
+    """Until a phase is over; of blocks of a cluster that share a barrier only the first waits."""
     del deps
     if not true(pred):
         return
-    barrier, access = _used(mbarrier, "wait")
-    agent = current().agent
-    agent.context["waits_at"] = access.site
-    barrier.wait(int(phase) & 1, agent, access)
+    block, parity = current(), int(phase) & 1
+    asked: list[Any] = []
+    for agent in block.ctas():
+        if not isinstance(mbarrier, Barriers) or mbarrier.lead(agent.cta) == agent.cta:
+            barrier, access = _used(mbarrier, "wait")
+            agent.context["waits_at"] = access.site
+            asked.append((barrier, barrier.wait(parity, agent, access), agent, access))
+    for barrier, target, _, _ in asked:
+        block.scheduler.block(
+            lambda b=barrier, t=target: b.completed > t,
+            lambda b=barrier, t=target: b.waiting(parity, t),
+        )
+    for barrier, target, agent, access in asked:
+        barrier.hear(target, agent, access)
 
 
 def allocate_mbarrier(batch: Any = None, two_ctas: Any = False) -> Any:
     """One barrier, or several."""
-    count = int(current().options.get("num_ctas", 1))
-    count = count // 2 if two_ctas else count
+    blocks = current().cluster
+    count = blocks // 2 if true(two_ctas) else blocks
     shape = [count] if batch is None else [int(batch), count]
-    return allocate_shared(INT64, shape, MBarrierLayout.multicta(1))
+    return allocate_shared(INT64, shape, MBarrierLayout.multicta(blocks, true(two_ctas)))
 
 
 # Fences -------------------------------------------------------------------------------------------
@@ -137,16 +169,17 @@ def allocate_mbarrier(batch: Any = None, two_ctas: Any = False) -> Any:
 def fence_async_shared(cluster: Any = False) -> None:
     """What threads did so far comes before what the asynchronous proxy does from here on."""
     del cluster
-    agent = current().agent
-    merge(agent.fenced, agent.clock)
-    # The accesses of the same instant are meant as well.
-    agent.fenced[agent.component] = agent.clock[agent.component]
-    agent.tick()
+    for agent in current().ctas():
+        merge(agent.fenced, agent.clock)
+        # The accesses of the same instant are meant as well.
+        agent.fenced[agent.component] = agent.clock[agent.component]
+        agent.tick()
 
 
 def cluster_barrier(relaxed: Any = False) -> None:
-    """All blocks of the cluster meet; they are run as one."""
-    del relaxed
+    """All blocks of the cluster meet; relaxed, they hear nothing of each other."""
+    if not true(relaxed):
+        current().meet_cluster()
     current().scheduler.pause()
 
 
@@ -158,36 +191,49 @@ def _numbers(coord: Any) -> list[int]:
     return [int(c) for c in given]
 
 
-def _begin_copy(result: Any, mbarrier: Any, size: int, read: Any, what: str = "TMA copy") -> None:
-    """A copy that lands in shared memory some time later."""
+def _begin_copy(
+    result: Any, mbarrier: Any, size: int, read: Any, what: str = "TMA copy", spread: int = 0,
+    proxy: str = "async",
+) -> None:  # fmt: skip
+    """A copy that lands in shared memory some time later.
+
+    Of blocks of the cluster whose numbers differ in the bits of `spread` only, the first copies
+    for all; the copy arrives at the barrier of each.
+    """
     block = current()
-    agent = block.agent
-    barrier, _ = _used(mbarrier, f"{what} to it")
-    number = block.new_component()
-    access = block.access(what, "async", number, 1)
-    born = barrier.born
-    if born is not None and agent.fenced.get(born.component, 0) < born.time:
-        block.report(
-            "unfenced-barrier",
-            access.site,
-            f"a copy completes `{barrier.name}`, which was initialized at line {born.site.line} "
-            "with no fence_async_shared() since",
-            slot=barrier.name,
-            first=born,
-            second=access,
-        )
-    clock, fenced = dict(agent.clock), dict(agent.fenced)
-    agent.tick()
-    result.allocation.write(result.raw, access, clock, fenced)
-    copy = Copy(number, size, clock, fenced, access)
-    barrier.flying.append(copy)
-    block.landing[number] = barrier
+    first = True
+    for agent in block.ctas():
+        cta = agent.cta
+        source = block.acting(cta & ~spread)
+        barrier, _ = _used(mbarrier, f"{what} to it", cta)
+        access = block.access(what, proxy, barrier.copies, barrier.completed + 1)
+        # Whoever knows that it has landed may do away with the barrier.
+        barrier.users.pop(source.component, None)
+        barrier.users[barrier.copies] = access
+        born = barrier.born
+        if born is not None and source.fenced.get(born.component, 0) < born.time:
+            block.report(
+                "unfenced-barrier",
+                access.site,
+                f"a copy completes `{barrier.name}`, which was initialized at line "
+                f"{born.site.line} with no fence_async_shared() since",
+                slot=barrier.name,
+                first=born,
+                second=access,
+            )
+        clock, fenced = dict(source.clock), dict(source.fenced)
+        source.tick()
+        result.allocation.write(result.raw, access, clock, fenced, cta)
+        copy = Copy(size, clock, fenced, access)
+        barrier.flying.append(copy)
 
-    def job() -> None:
-        result.raw[...] = read()
-        barrier.landed(copy)
+        def job(barrier: Any = barrier, copy: Copy = copy, fills: bool = first) -> None:
+            if fills:
+                result.raw[...] = read()
+            barrier.landed(copy)
 
-    block.scheduler.put(("copy", number), job)
+        block.scheduler.put(("copy", block.new_component()), job)
+        first = False
     block.scheduler.pause()
 
 
@@ -196,7 +242,6 @@ def async_load(
     multicast: Any = False,
 ) -> None:  # fmt: skip
     """A tile by TMA."""
-    del multicast
     if not true(pred):
         return
     at = _numbers(coord)
@@ -212,6 +257,7 @@ def async_load(
             if same
             else result.dtype.encode(tensor_desc.dtype.decode(tensor_desc.read(at)))
         ),
+        spread=shared_by(result.layout) if true(multicast) else 0,
     )
 
 
@@ -237,21 +283,30 @@ def async_gather(
     multicast: Any = False,
 ) -> None:  # fmt: skip
     """Rows by TMA."""
-    del multicast
     if not true(pred):
         return
     rows, column = np.asarray(tile(x_offsets).value), int(y_offset)
 
     def read() -> Any:
-        width = result.raw.shape[-1]
         made = np.zeros(result.raw.shape, result.raw.dtype)
-        for to, row in enumerate(rows):
-            if 0 <= row < tensor_desc.sizes[0]:
-                part = tensor_desc._view[row, max(column, 0) : column + width]
-                made[to, : len(part)] = part
+        tensor_desc.gathered(rows, column, made)
         return made
 
-    _begin_copy(result, barrier, result.nbytes_per_cta, read, "TMA gather")
+    _begin_copy(
+        result, barrier, result.nbytes_per_cta, read, "TMA gather",
+        shared_by(result.layout) if true(multicast) else 0,
+    )  # fmt: skip
+
+
+def async_store_shared(dst: Any, value: Any, mbarrier: Any) -> None:
+    """From registers into shared memory of a cluster, asynchronously, for a barrier there."""
+    given = tile(value).used()
+    data = dst.dtype.encode(dst.dtype.cast(given.value))
+    if current().cluster == 1:
+        raise current().refuse("illegal", "async_store takes a cluster of at least two blocks")
+    _begin_copy(
+        dst, mbarrier, dst.nbytes_per_cta, lambda: data, "asynchronous store", proxy="generic"
+    )
 
 
 class _Store:
@@ -263,15 +318,18 @@ class _Store:
 
 def _begin_store(src: Any, run: Any, what: str) -> Access:
     block = current()
-    agent = block.agent
-    component = block.own("tma store")
-    number = agent.context.get("tma stores", 0) + 1
-    agent.context["tma stores"] = number
-    access = block.access(what, "async", component, number)
-    src.allocation.read(src.raw, access, agent.clock, agent.fenced)
-    agent.context.setdefault("stores", []).append(_Store(access.site, number, run))
+    lead: Any = None
+    for agent in block.ctas():
+        component = block.own("tma store")
+        number = agent.context.get("tma stores", 0) + 1
+        agent.context["tma stores"] = number
+        access = block.access(what, "async", component, number)
+        lead = lead or access
+        src.allocation.read(src.raw, access, agent.clock, agent.fenced)
+        effect = run if access is lead else (lambda: None)
+        agent.context.setdefault("stores", []).append(_Store(access.site, number, effect))
     block.scheduler.pause()
-    return access
+    return lead
 
 
 def async_store(tensor_desc: Any, coord: Any, src: Any) -> None:
@@ -307,31 +365,24 @@ def async_scatter(tensor_desc: Any, x_offsets: Any, y_offset: Any, src: Any) -> 
     """Rows by TMA into global memory."""
     rows, column = np.asarray(tile(x_offsets).value), int(y_offset)
 
-    def run() -> None:
-        width = src.raw.shape[-1]
-        for index, row in enumerate(rows):
-            if 0 <= row < tensor_desc.sizes[0]:
-                there = tensor_desc._view[row, column : column + width]
-                there[...] = src.raw[index, : len(there)]
-
-    _begin_store(src, run, "TMA scatter")
+    _begin_store(src, lambda: tensor_desc.scattered(rows, column, src.raw), "TMA scatter")
 
 
 def store_wait(pendings: Any = 0, read_only: Any = True) -> None:
     """Until at most so many stores still read their tiles, or (read_only=False) are not done."""
     block = current()
-    agent = block.agent
-    stores = agent.context.setdefault("stores", [])
-    done = 0
-    while len(stores) > int(pendings):
-        store = stores.pop(0)
-        store.run()
-        done = store.number
-    component = block.own("tma store")
-    agent.clock[component] = max(agent.clock.get(component, 0), done)
-    if not true(read_only):
-        reached = agent.context.get("tma stores", 0) - len(stores)
-        agent.clock[block.own("tma store to global memory")] = reached
+    for agent in block.ctas():
+        stores = agent.context.setdefault("stores", [])
+        done = 0
+        while len(stores) > int(pendings):
+            store = stores.pop(0)
+            store.run()
+            done = store.number
+        component = block.own("tma store")
+        agent.clock[component] = max(agent.clock.get(component, 0), done)
+        if not true(read_only):
+            reached = agent.context.get("tma stores", 0) - len(stores)
+            agent.clock[block.own("tma store to global memory")] = reached
     block.scheduler.pause()
 
 
@@ -356,9 +407,19 @@ def make_tensor_descriptor(
     )  # fmt: skip
 
 
-def async_load_im2col(*_: Any, **__: Any) -> None:
-    """Not covered."""
-    raise NotCoveredError("tma.async_load_im2col", current().sources.site())
+def async_load_im2col(
+    tensor_desc: Any, coord: Any, offsets: Any, barrier: Any, result: Any, pred: Any = True,
+    multicast: Any = False,
+) -> None:  # fmt: skip
+    """Pixels by channels, by TMA."""
+    if not true(pred):
+        return
+    at, moved = _numbers(coord), _numbers(offsets)
+    _require_tile(tensor_desc, result)
+    _begin_copy(
+        result, barrier, result.nbytes_per_cta, lambda: tensor_desc.read_pixels(at, moved),
+        "TMA copy", shared_by(result.layout) if true(multicast) else 0,
+    )  # fmt: skip
 
 
 # cp.async -----------------------------------------------------------------------------------------
@@ -368,101 +429,122 @@ def async_copy(smem: Any, pointer: Any, mask: Any = None, other: Any = None, **_
     """Elements by threads, asynchronously."""
     del other
     block = current()
-    agent = block.agent
     offsets, on, _ = pointer.index(mask)
     if list(np.shape(offsets)) != list(smem.shape):
         raise block.refuse("illegal", f"{list(np.shape(offsets))} copied into {list(smem.shape)}")
-    component = block.own("cp.async")
-    group = agent.context.get("cp.async groups", 0) + 1
-    access = block.access("asynchronous copy", "copy", component, group)
-    smem.allocation.write(smem.raw, access, agent.clock, agent.fenced)
     storage = pointer.storage
 
     def job() -> None:
         smem.raw[...] = np.where(on, storage.raw[np.where(on, offsets, 0)], 0)
 
-    agent.context.setdefault("copies", []).append((group, job))
+    for agent in block.ctas():
+        component = block.own("cp.async")
+        group = agent.context.get("cp.async groups", 0) + 1
+        access = block.access("asynchronous copy", "copy", component, group)
+        smem.allocation.write(smem.raw, access, agent.clock, agent.fenced)
+        effect = job if agent.cta == 0 else (lambda: None)
+        agent.context.setdefault("copies", []).append((group, effect))
     block.scheduler.pause()
 
 
 def commit_group() -> None:
     """What was copied so far is a group."""
-    context = current().agent.context
-    context["cp.async groups"] = context.get("cp.async groups", 0) + 1
+    for agent in current().ctas():
+        agent.context["cp.async groups"] = agent.context.get("cp.async groups", 0) + 1
 
 
 def wait_group(num_outstanding: Any = 0) -> None:
     """Until at most so many groups are on their way."""
     block = current()
-    agent = block.agent
-    reached = agent.context.get("cp.async groups", 0) - int(num_outstanding)
-    _complete(reached)
-    component = block.own("cp.async")
-    agent.clock[component] = max(agent.clock.get(component, 0), reached)
+    for agent in block.ctas():
+        reached = agent.context.get("cp.async groups", 0) - int(num_outstanding)
+        copies = agent.context.setdefault("copies", [])
+        while copies and copies[0][0] <= reached:
+            copies.pop(0)[1]()
+        component = block.own("cp.async")
+        agent.clock[component] = max(agent.clock.get(component, 0), reached)
     block.scheduler.pause()
 
 
-def _complete(reached: int) -> None:
-    copies = current().agent.context.setdefault("copies", [])
-    while copies and copies[0][0] <= reached:
-        copies.pop(0)[1]()
-
-
-def copies_arrive(mbarrier: Any, increment_count: Any = True) -> None:
+def copies_arrive(mbarrier: Any, increment_count: Any = True, *, pred: Any = True) -> None:
     """An arrival when all copies of the agent so far are done."""
+    if not true(pred):
+        return
     block = current()
-    agent = block.agent
-    barrier, access = _used(mbarrier, "arrive when copied")
-    component = block.own("cp.async")
-    reached = agent.context.get("cp.async groups", 0) + 1
-    agent.context["cp.async groups"] = reached
-    jobs = agent.context.pop("copies", [])
-    clock, fenced = dict(agent.clock), dict(agent.fenced)
-    clock[component] = reached
-    agent.tick()
-    count = 1 if true(increment_count) else agent.warps * 32
-    if true(increment_count):
-        barrier.pending += 1
+    for agent in block.ctas():
+        barrier, access = _used(mbarrier, "arrive when copied")
+        component = block.own("cp.async")
+        reached = agent.context.get("cp.async groups", 0) + 1
+        agent.context["cp.async groups"] = reached
+        jobs = agent.context.pop("copies", [])
+        clock, fenced = dict(agent.clock), dict(agent.fenced)
+        clock[component] = reached
+        agent.tick()
+        count = 1 if true(increment_count) else agent.warps * 32
+        if true(increment_count):
+            barrier.pending += 1
 
-    def job() -> None:
-        for _, run in jobs:
-            run()
-        barrier.arrive(count, access, clock, fenced)
+        def job(
+            barrier: Any = barrier, jobs: Any = jobs, count: int = count, access: Any = access,
+            clock: Any = clock, fenced: Any = fenced,
+        ) -> None:  # fmt: skip
+            for _, run in jobs:
+                run()
+            barrier.arrive(count, access, clock, fenced)
 
-    block.scheduler.put(("cp.async", agent.component), job)
+        block.scheduler.put(("cp.async", agent.component), job)
     block.scheduler.pause()
 
 
 # Clusters -----------------------------------------------------------------------------------------
 
 
+TAKEN_OVER = 2
+"""Programs of a grid that a program takes over, where it asks for them and there are others."""
+
+
 class ClcResult:
-    """What an attempt to take over another block's work brought: here none is left."""
+    """What an attempt to take over the work of a program that has not begun has brought."""
+
+    def __init__(self, number: int, grid: Any) -> None:
+        self.number, self.grid = number, grid
 
     def is_canceled(self) -> Tile:
         """Whether there is work."""
-        return Tile(np.bool_(False), tile(True).dtype)
+        return Tile(np.bool_(self.number > 0), tile(True).dtype)
 
     def program_id(self, dim: Any) -> Tile:
         """Which."""
-        del dim
-        return Tile(np.int32(0), INT32)
+        number = max(self.number - 1, 0)
+        for size in self.grid[: int(dim)]:
+            number //= size
+        return Tile(np.int32(number % self.grid[int(dim)]), INT32)
 
 
 def try_cancel(result: Any, mbarrier: Any, *_: Any, **__: Any) -> None:
-    """Ask for the work of a block that has not begun: there is none."""
+    """Ask for the work of a program that has not begun: the next ones of the grid, then none."""
     block = current()
-    block.coverage.leave_out("clc.try_cancel: no block ever takes over another's work")
+    x, y, z = block.at
+    columns, rows, layers = block.grid
+    asked = block.agent.context.get("cancelled", 0) + 1
+    block.agent.context["cancelled"] = asked
+    number = x + columns * (y + rows * z) + asked
+    there = asked <= TAKEN_OVER and number < columns * rows * layers
     raw = np.zeros(result.raw.shape, result.raw.dtype)
-    _begin_copy(result, mbarrier, 16, lambda: raw, "clc.try_cancel")
+    raw.flat[0] = number + 1 if there else 0
+    block.coverage.leave_out(
+        f"clc.try_cancel gives a program up to {TAKEN_OVER} others of its grid, which run as well"
+    )
+    _begin_copy(result, mbarrier, 16, lambda: raw, "clc.try_cancel", block.cluster - 1)
 
 
 def load_result(src: Any) -> ClcResult:
     """The answer."""
     block = current()
-    access = block.access("clc.load_result")
-    src.allocation.read(src.raw, access, block.agent.clock, block.agent.fenced)
-    return ClcResult()
+    told = src._read("clc.load_result")
+    if told is not None:
+        told()
+    return ClcResult(int(src.raw.flat[0]), block.grid)
 
 
 MBARRIER: dict[str, Any] = {

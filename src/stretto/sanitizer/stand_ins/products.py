@@ -15,6 +15,7 @@ import numpy as np
 
 from stretto.sanitizer.block import NotCoveredError, current
 from stretto.sanitizer.buffers import Barriers, Buffer, Outside, Shared, TensorMemory
+from stretto.sanitizer.layouts import shared_by
 from stretto.sanitizer.pointers import true
 from stretto.sanitizer.values import DTYPES, FLOAT32, Dtype, Tile, TileType, tile
 
@@ -131,13 +132,16 @@ def warpgroup_mma(
     _require_shapes(a, b, acc, "a product")
     if agent.warps % 4:
         raise block.refuse("illegal", f"warpgroup_mma by {agent.warps} warps; it takes 4 or 8")
-    component = block.own("wgmma")
-    issued = agent.context.get("wgmma issued", 0) + 1
-    agent.context["wgmma issued"] = issued
-    access = block.access("product", "async", component, issued)
-    for operand in (a, b):
-        if isinstance(operand, Shared):
-            operand.allocation.read(operand.raw, access, agent.clock, agent.fenced)
+    access: Any = None
+    for peer in block.ctas():
+        component = block.own("wgmma")
+        issued = peer.context.get("wgmma issued", 0) + 1
+        peer.context["wgmma issued"] = issued
+        made = block.access("product", "async", component, issued)
+        access = access or made
+        for operand in (a, b):
+            if isinstance(operand, Shared):
+                operand.allocation.read(operand.raw, made, peer.clock, peer.fenced)
     flight = InFlight(None, access.site)
     flight.kind = (acc.dtype, list(acc.shape), acc.type.layout)
     flight.parts = (a, b, acc, true(use_acc))
@@ -155,8 +159,9 @@ def warpgroup_mma_wait(num_outstanding: Any = 0, deps: Any = None) -> Any:
     while len(flying) > int(num_outstanding):
         flying.pop(0).run()
     done = agent.context.get("wgmma issued", 0) - len(flying)
-    component = block.own("wgmma")
-    agent.clock[component] = max(done, agent.clock.get(component, 0))
+    for peer in block.ctas():
+        component = block.own("wgmma")
+        peer.clock[component] = max(done, peer.clock.get(component, 0))
     made = tuple(
         d.done if isinstance(d, InFlight) and d.done is not None else d for d in deps or ()
     )
@@ -179,31 +184,66 @@ def dot_fma(a: Any, b: Any, acc: Any, **_: Any) -> Tile:
 # Tensor memory ------------------------------------------------------------------------------------
 
 
-def _issue(what: str) -> tuple[Any, Any, Any, Any]:
-    """One more operation of the agent's queue: its access, and what it knows."""
+def _issuers() -> list[tuple[Any, list[int]]]:
+    """Who issues an operation on tensor memory, and for which blocks of the cluster.
+
+    Each block for itself; where products are those of two blocks, the first of two for both.
+    """
     block = current()
-    agent = block.agent
-    component = block.own("tcgen05")
-    issued = agent.context.get("tcgen05 issued", 0) + 1
-    agent.context["tcgen05 issued"] = issued
-    clock = dict(agent.clock)
-    clock[component] = issued
-    return block, block.access(what, "async", component, issued), clock, dict(agent.fenced)
+    if block.paired and block.cluster > 1:
+        return [(peer, [peer.cta, peer.cta + 1]) for peer in block.agent.peers[::2]]
+    return [(peer, [peer.cta]) for peer in block.agent.peers]
 
 
-def _commit(barrier: Any) -> None:
+def _issue(what: str, read: Any, written: Any) -> None:
+    """One more operation of the queue of each issuer: what it reads and what it writes."""
     block = current()
-    agent = block.agent
-    target = barrier.initialized()
-    component = block.own("tcgen05")
-    issued = agent.context.get("tcgen05 issued", 0)
-    access = block.access("commit")
-    clock, fenced = dict(agent.clock), dict(agent.fenced)
-    clock[component] = issued
-    agent.tick()
-    block.scheduler.put(
-        ("tcgen05", agent.component), lambda: target.arrive(1, access, clock, fenced)
-    )
+    for agent, ctas in _issuers():
+        block.acting(agent.cta)
+        component = block.own("tcgen05")
+        issued = agent.context.get("tcgen05 issued", 0) + 1
+        agent.context["tcgen05 issued"] = issued
+        clock, fenced = dict(agent.clock), dict(agent.fenced)
+        clock[component] = issued
+        access = block.access(what, "async", component, issued)
+        for cta in ctas:
+            for operand in read:
+                operand.allocation.read(operand.raw, access, clock, fenced, cta=cta)
+            written.allocation.write(written.raw, access, clock, fenced, cta)
+    block.acting(0)
+
+
+def _commit(barrier: Any, spread: tuple[int, ...] = ()) -> None:
+    """Arrive when all before is done; at the barriers of all blocks that share an operand.
+
+    Of each operand: the bits in which the numbers of those differ that have the same part of it.
+    """
+    block = current()
+    for agent, ctas in _issuers():
+        block.acting(agent.cta)
+        reached = {
+            barrier.lead(other)
+            for other in range(block.cluster)
+            for cta in ctas
+            if other == cta or any((other ^ cta) & ~bits == 0 for bits in spread)
+        }
+        if block.paired:
+            reached |= {barrier.lead(other ^ 1) for other in reached if other ^ 1 < block.cluster}
+        access = block.access("commit")
+        clock, fenced = dict(agent.clock), dict(agent.fenced)
+        component = block.own("tcgen05")
+        clock[component] = agent.context.get("tcgen05 issued", 0)
+        agent.tick()
+        for other in sorted(reached):
+            target = barrier.initialized(other)
+
+            def job(
+                target: Any = target, access: Any = access, clock: Any = clock, fenced: Any = fenced
+            ) -> None:
+                target.arrive(1, access, clock, fenced)
+
+            block.scheduler.put(("tcgen05", agent.peers[0].component), job)
+    block.acting(0)
 
 
 def tcgen05_mma(
@@ -211,33 +251,37 @@ def tcgen05_mma(
     mbarriers: Any = None, mbarrier_preds: Any = None,
 ) -> None:  # fmt: skip
     """A product into tensor memory; asynchronous."""
-    del multicast
     _multiply(a, b, acc, use_acc, pred, lambda: _wide(a) @ _wide(b))
-    _arrivals(pred, mbarriers, mbarrier_preds)
+    _arrivals(pred, mbarriers, mbarrier_preds, _spread((a, b), multicast))
 
 
-def _arrivals(pred: Any, mbarriers: Any, preds: Any) -> None:
+def _spread(operands: Any, multicast: Any) -> tuple[int, ...]:
+    return tuple(shared_by(o.layout) for o in operands) if true(multicast) else ()
+
+
+def _arrivals(pred: Any, mbarriers: Any, preds: Any, spread: tuple[int, ...]) -> None:
     if not true(pred):
         return
     asked = preds if preds is not None else [True] * len(mbarriers or ())
     for barrier, on in zip(mbarriers or (), asked, strict=True):
         if true(on):
-            _commit(barrier)
+            _commit(barrier, spread)
     current().scheduler.pause()
 
 
-def _multiply(a: Any, b: Any, acc: Any, use_acc: Any, pred: Any, product: Any) -> None:
+def _multiply(
+    a: Any, b: Any, acc: Any, use_acc: Any, pred: Any, product: Any, more: Any = ()
+) -> None:
     if not true(pred):
         return
+    block = current()
     if not isinstance(acc, TensorMemory) or not isinstance(a, Shared | TensorMemory | Outside):
-        raise current().refuse("illegal", "tcgen05_mma takes `a` in shared or tensor memory")
-    block, access, clock, fenced = _issue("product")
-    for operand in (a, b):
-        operand.allocation.read(operand.raw, access, clock, fenced)
+        raise block.refuse("illegal", "tcgen05_mma takes `a` in shared or tensor memory")
+    if list(acc.shape)[-2:] != [a.shape[-2], b.shape[-1]] and not more:
+        _require_shapes(a, b, acc, "a product")
     adds = true(use_acc)
-    if adds:
-        acc.allocation.read(acc.raw, access, clock, fenced)
-    acc.allocation.write(acc.raw, access, clock, fenced)
+    _issue("product", (*more, a, b, *((acc,) if adds else ())), acc)
+    issued = block.history.steps[-1]
 
     def job() -> None:
         with np.errstate(all="ignore"):
@@ -245,11 +289,9 @@ def _multiply(a: Any, b: Any, acc: Any, use_acc: Any, pred: Any, product: Any) -
             if adds:
                 made = made + acc.dtype.decode(acc.raw)
             acc.raw[...] = acc.dtype.encode(acc.dtype.cast(made))
-        block.history.add(access._replace(what="product done"))
+        block.history.add(issued._replace(what="product done"))
 
-    if list(acc.shape)[-2:] != [a.shape[-2], b.shape[-1]] and product.__name__ == "<lambda>":
-        _require_shapes(a, b, acc, "a product")
-    block.scheduler.put(("tcgen05", block.agent.component), job)
+    block.scheduler.put(("tcgen05", block.agent.peers[0].component), job)
 
 
 E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6], np.float32)
@@ -267,53 +309,63 @@ def _unpacked(operand: Any, kind: str, rows_last: bool) -> Any:
     )
 
 
+def _scaled(operand: Any, kind: str, scale: Any, transposed: bool) -> Any:
+    """Numbers of 4 or 8 bits, each times the scale of its row and its group along K."""
+    found = _unpacked(operand, kind, transposed)
+    rows = found.T if transposed else found
+    scales = scale.dtype.decode(scale.raw)
+    if scale.dtype.kind in "iu":
+        scales = np.exp2(np.asarray(scales, np.float32) - 127)
+    scales = np.asarray(scales, np.float32).reshape(-1, scales.shape[-1])[: len(rows)]
+    group = rows.shape[1] // scales.shape[1]
+    made = rows * np.repeat(scales, group, axis=1)[:, : rows.shape[1]]
+    return made.T if transposed else made
+
+
 def tcgen05_mma_scaled(
     a: Any, b: Any, acc: Any, a_scale: Any, b_scale: Any, a_type: Any, b_type: Any, *,
     use_acc: Any = True, pred: Any = True, multicast: Any = False, mbarriers: Any = None,
     mbarrier_preds: Any = None,
 ) -> None:  # fmt: skip
-    """A product of blocks with scales; asynchronous. Its orders are checked, not its values."""
-    del multicast
+    """A product of blocks with scales; asynchronous."""
 
     def product() -> Any:
-        left, right = _unpacked(a, str(a_type), False), _unpacked(b, str(b_type), True)
-        return left @ right
+        left = _scaled(a, str(a_type), a_scale, False)
+        return left @ _scaled(b, str(b_type), b_scale, True)
 
-    if true(pred):
-        block, access, clock, fenced = _issue("product")
-        for scale in (a_scale, b_scale):
-            scale.allocation.read(scale.raw, access, clock, fenced)
-        block.coverage.leave_out("values of scaled products: their scales are taken as 1")
-    _multiply(a, b, acc, use_acc, pred, product)
-    _arrivals(pred, mbarriers, mbarrier_preds)
+    _multiply(a, b, acc, use_acc, pred, product, (a_scale, b_scale))
+    _arrivals(pred, mbarriers, mbarrier_preds, _spread((a, b), multicast))
 
 
 def tcgen05_commit(barrier: Any, pred: Any = True, descs: Any = ()) -> None:
     """Arrive on a barrier when all products and copies of the agent before are done."""
-    del descs
     if true(pred):
-        _commit(barrier)
+        _commit(barrier, _spread(descs, True))
         current().scheduler.pause()
 
 
 def tcgen05_copy(src: Any, dst: Any) -> None:
     """From shared into tensor memory; asynchronous, in the queue of the products."""
-    block, access, clock, fenced = _issue("copy to tensor memory")
-    src.allocation.read(src.raw, access, clock, fenced)
-    dst.allocation.write(dst.raw, access, clock, fenced)
+    block = current()
     if src.raw.size != dst.raw.size:
         raise NotCoveredError("tcgen05_copy between shapes of different size", block.sources.site())
+    _issue("copy to tensor memory", (src,), dst)
 
     def job() -> None:
         dst.raw[...] = src.raw.reshape(dst.raw.shape)
 
-    block.scheduler.put(("tcgen05", block.agent.component), job)
+    block.scheduler.put(("tcgen05", block.agent.peers[0].component), job)
 
 
 def tcgen05_mma_barrier_count(smems: Any, multicast: Any, two_ctas: Any = False) -> int:
-    """How many blocks of a cluster commit; blocks of a cluster are run as one."""
-    del smems, multicast, two_ctas
-    return 1
+    """How many blocks of a cluster commit."""
+    if not smems or not true(multicast):
+        return 1
+    step = 2 if true(two_ctas) else 1
+    return sum(
+        any(cta & ~shared_by(one.layout) == 0 for one in smems)
+        for cta in range(0, current().cluster, step)
+    )
 
 
 __all__ = ["FLOAT32", "Barriers"]

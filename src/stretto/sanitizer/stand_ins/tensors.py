@@ -195,6 +195,14 @@ class Tensor:
         self[...] = _RANDOM[0].random(self.raw.shape, dtype=np.float32) * (high - low) + low
         return self
 
+    def flip(self, *axes: Any) -> Tensor:
+        """The other way round."""
+        return Tensor(np.ascontiguousarray(np.flip(self.raw, _shape(axes))), self.dtype)
+
+    def repeat_interleave(self, times: int, dim: int = 0, **_: Any) -> Tensor:
+        """Each part along an axis, several times."""
+        return Tensor(np.repeat(self.raw, times, dim), self.dtype)
+
     def repeat(self, *times: Any) -> Tensor:
         """Itself, several times."""
         return Tensor(np.tile(self.raw, _shape(times)), self.dtype)
@@ -363,17 +371,30 @@ _OF_ARRAYS: dict[int, tuple[Any, Tensor]] = {}
 """Of arrays that were handed over: one tensor each, which knows who wrote what."""
 
 
+REPEATED = 1_000_003
+"""Random numbers after which a large array begins anew; a prime, so that no two rows are alike."""
+
+
 def _random(kind: str) -> Any:
     def make(*shape: Any, dtype: Any = FLOAT32, **_: Any) -> Tensor:
         sizes = _shape(shape)
         rng = _RANDOM[0]
+        few = min(math.prod(sizes), REPEATED)
         if kind == "normal":
-            made = rng.standard_normal(sizes, dtype=np.float32)
+            made = rng.standard_normal(few, dtype=np.float32)
         else:
-            made = rng.random(sizes, dtype=np.float32)
-        return tensor_of(made, dtype)
+            made = rng.random(few, dtype=np.float32)
+        raw = tensor_of(made, dtype).raw
+        return Tensor(np.resize(raw, sizes) if few else raw.reshape(sizes), dtype)
 
     return make
+
+
+def random_integers(low: Any, high: Any, size: Any, dtype: Dtype) -> Tensor:
+    """Whole numbers, the last of them excluded."""
+    few = min(math.prod(size), REPEATED)
+    made = _RANDOM[0].integers(int(low), int(high), size=few)
+    return Tensor(np.resize(dtype.encode(dtype.cast(made)), tuple(size)), dtype)
 
 
 def _filled(value: float) -> Any:
@@ -443,6 +464,9 @@ def module() -> tuple[types.ModuleType, dict[str, types.ModuleType]]:  # noqa: P
     torch.empty_like = torch.zeros_like = lambda x, dtype=None, **_: Tensor(
         np.zeros(x.raw.shape, (dtype or x.dtype).raw), dtype or x.dtype
     )
+    torch.full_like = lambda x, value, **more: _filled(value)(
+        *x.shape, **{"dtype": x.dtype, **more}
+    )
     torch.ones_like = lambda x, **_: _filled(1)(*x.shape, dtype=x.dtype)
     torch.randn_like = lambda x, **_: _random("normal")(*x.shape, dtype=x.dtype)
     torch.empty_strided = _strided
@@ -452,9 +476,8 @@ def module() -> tuple[types.ModuleType, dict[str, types.ModuleType]]:  # noqa: P
     torch.linspace = lambda a, b, n, dtype=FLOAT32, **_: tensor_of(np.linspace(a, b, n), dtype)
     torch.tensor = _tensor
     torch.as_tensor, torch.from_numpy = _tensor, from_numpy
-    torch.randint = lambda low, high=None, size=None, dtype=INT64, **_: tensor_of(
-        _RANDOM[0].integers(*((low, high) if size is not None else (0, low)), size=size or high),
-        dtype,
+    torch.randint = lambda low, high=None, size=None, dtype=INT64, **_: random_integers(
+        *((low, high) if size is not None else (0, low)), size or high, dtype
     )
     torch.randperm = lambda n, dtype=INT64, **_: tensor_of(_RANDOM[0].permutation(n), dtype)
     torch.manual_seed = _seed
@@ -492,6 +515,7 @@ def module() -> tuple[types.ModuleType, dict[str, types.ModuleType]]:  # noqa: P
     functional: Any = types.ModuleType("torch.nn.functional")
     functional.softmax = _softmax
     functional.scaled_dot_product_attention = _attention
+    functional.conv2d = _convolved
     nn.functional = functional
     torch.cuda, torch.testing, torch.nn = cuda, testing, nn
     torch.version = types.SimpleNamespace(hip=None, cuda="13.0")
@@ -545,6 +569,21 @@ def _attention(
         scores = np.where(np.tri(*scores.shape[-2:], dtype=bool), scores, -np.inf)
     power = np.exp(scores - scores.max(-1, keepdims=True))
     return tensor_of((power / power.sum(-1, keepdims=True)) @ c, q.dtype)
+
+
+def _convolved(
+    x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, **_: Any
+) -> Tensor:
+    """Images by channels, rows and columns."""
+    down, right = stride if isinstance(stride, tuple | list) else (stride, stride)
+    rows, columns = padding if isinstance(padding, tuple | list) else (padding, padding)
+    given, held = (np.asarray(t.numbers(), np.float32) for t in (x, weight))
+    given = np.pad(given, ((0, 0), (0, 0), (rows, rows), (columns, columns)))
+    seen = np.lib.stride_tricks.sliding_window_view(given, held.shape[2:], (2, 3))
+    made = np.einsum("nchwrs,ocrs->nohw", seen[:, :, ::down, ::right], held, optimize=True)
+    if bias is not None:
+        made = made + bias.numbers()[:, None, None]
+    return tensor_of(made, x.dtype)
 
 
 class _Quiet:
