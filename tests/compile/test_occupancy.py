@@ -11,7 +11,7 @@ from test_emit import GEMM, gemm
 from gluon_cases import shipped
 from stretto.api.emitting import emit
 from stretto.compile.candidates import Emitter
-from stretto.compile.emitted import EmittedKernel
+from stretto.compile.emitted import EmitMode, EmittedKernel
 from stretto.compile.occupancy import Launch, candidates, settled
 from stretto.compile.sources import kernels_of
 from stretto.errors import StrettoError
@@ -159,8 +159,9 @@ def test_a_loop_of_few_known_trips_is_written_out(trips: int, tmp_path: Path) ->
     file = tmp_path / "short.ttir"
     body = body.replace("to %K step", "to %known step")
     file.write_text(head + begin + constant + body, encoding="utf-8")
-    for mode, stages in (("unspecialized", 4), ("specialized", 4)):
-        one = Emitter(file, h200(), mode=mode).candidates(1, stages=(stages,))[0]
+    modes: tuple[EmitMode, ...] = ("unspecialized", "specialized")
+    for mode in modes:
+        one = Emitter(file, h200(), mode=mode).candidates(1, stages=(4,))[0]
         (agent, *_) = one.emitted.program.agents
         (loop,) = (i for i in walk(agent.body) if isinstance(i, Pipelined))
         if mode == "unspecialized":

@@ -47,7 +47,7 @@ SILENCE = 10.0
 class Reply:
     """What a command has to say."""
 
-    document: Callable[[], dict[str, Any]]
+    document: Callable[[], Mapping[str, Any]]
     """What it says to programs; made where it is asked for, as are lines."""
     lines: Callable[[], list[str]]
     """What it says to people."""

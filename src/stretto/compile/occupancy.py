@@ -20,7 +20,7 @@ from stretto.compile.choice import Assemble, assembled, require
 from stretto.compile.emitted import EmitMode, EmittedKernel
 from stretto.deadline import NEVER, Deadline
 from stretto.errors import StrettoError
-from stretto.ir.kernels.running import RunnableKernel
+from stretto.extraction.kernels import RunnableKernel
 from stretto.kernel import Kernel
 from stretto.machine import Machine
 from stretto.machine.sharing import shared
@@ -123,7 +123,8 @@ def settled(
     except StrettoError as error:  # nobody knows how it runs
         return _noted(made, f"blocks that share an SM were not compared: {error}")
     best, worth = own, (_spills(made), least)
-    ranked, clean = _ranked(others, machine, launch), 0
+    ranked = _ranked(others, machine, launch)
+    clean = 0
     for one in ranked:
         if clean == CLEAN:
             break
