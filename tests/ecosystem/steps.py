@@ -9,6 +9,7 @@ A step that fails says why, in the words that a user is told.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import re
@@ -129,6 +130,7 @@ def compiling(cache: Path) -> Callable[[Emitted], Compiled]:
             if "error" in said:
                 raise CompileError(said["error"])
             said["remarks"] = tuple(said["remarks"])
+            said["cubin"] = base64.b64decode(said["cubin"])
             return Compiled(**said)
         try:
             made = compile_emitted(emitted)
@@ -139,7 +141,8 @@ def compiling(cache: Path) -> Callable[[Emitted], Compiled]:
             why = f"{type(last).__name__}: {last}"[:WORDS]
             known.write_text(json.dumps({"error": why}), "utf-8")
             raise CompileError(why) from error
-        known.write_text(json.dumps(asdict(made)), "utf-8")
+        said = asdict(made) | {"cubin": base64.b64encode(made.cubin).decode()}
+        known.write_text(json.dumps(said), "utf-8")
         return made
 
     return compiled

@@ -26,6 +26,7 @@ from stretto.program.builder.sums import SUM_READ
 from stretto.program.layouts import (
     THREADS,
     WARP_ROWS,
+    WARPGROUP,
     Lanes,
     Layout,
     Named,
@@ -75,17 +76,7 @@ class Layouts:
                 pairs = operation.operands[0] if kind_of(operation) == SPLIT else operation.result
                 self._vectors[shape_of(pairs.type)] = HALVES
         along = _along(kernel, loads)
-        for operation in operations:
-            row = opcode(kind_of(operation))
-            if row.multiplies:
-                self._of[operation.result] = self._in_registers(operation)
-            elif row.accumulator is not None and isinstance(operation.results[0].type, Tile):
-                self._product(operation)
-            elif kind_of(operation) == SUM_READ:
-                rows, columns = shape_of(operation.result.type)
-                self._of[operation.result] = Lanes(rows, columns, warps)
-            elif row.awaits and operation.operands[0] in self._of:  # the product's own registers
-                self._of[operation.results[0]] = self._of[operation.operands[0]]
+        self._sums(operations)
         self._factors(operations)
         for operation in loads:
             # Neighbouring threads read neighbouring elements, and each is held once.
@@ -125,6 +116,22 @@ class Layouts:
         """Those that others are slices of, each once."""
         found = dict.fromkeys(root(layout) for layout in self._of.values())
         return sorted(found, key=lambda layout: layout.name)
+
+    def _sums(self, operations: Sequence[Operation]) -> None:
+        """Sums lie as the product leaves them. Fewer warps than a warpgroup have none."""
+        for operation in operations:
+            row = opcode(kind_of(operation))
+            if row.multiplies:
+                self._of[operation.result] = self._in_registers(operation)
+            elif self._warps < WARPGROUP:
+                continue
+            elif row.accumulator is not None and isinstance(operation.results[0].type, Tile):
+                self._product(operation)
+            elif kind_of(operation) == SUM_READ:
+                rows, columns = shape_of(operation.result.type)
+                self._of[operation.result] = Lanes(rows, columns, self._warps)
+            elif row.awaits and operation.operands[0] in self._of:  # the product's own registers
+                self._of[operation.results[0]] = self._of[operation.operands[0]]
 
     def _product(self, operation: Operation) -> None:
         result, factor = operation.results[0], operation.operands[1]

@@ -96,7 +96,10 @@ class _Builder:
         for number, worker in enumerate(self.plan.workers):
             count = len(self.plan.workers)
             tracer = Tracer(self.tracing, number, count) if self.tracing else None
-            agent = AgentBuilder(self.plan, worker, self._layouts, tracer)
+            layouts = self._layouts
+            if worker.warps != self.plan.workers[0].warps:
+                layouts = Layouts(self.plan.kernel, worker.warps)
+            agent = AgentBuilder(self.plan, worker, layouts, tracer)
             agent.build(self._loop)
             found.append(agent)
         # An agent that has nothing to do is none.
