@@ -124,14 +124,14 @@ def settled(
         return _noted(made, f"blocks that share an SM were not compared: {error}")
     best, worth = own, (_spills(made), least)
     ranked = _ranked(others, machine, launch)
-    clean = 0
+    clean: list[Candidate] = []
     for one in ranked:
-        if clean == CLEAN:
+        if len(clean) == CLEAN:
             break
         known = one if assemble is None else _assembled(one, assemble, machine, launch)
         if known is None:
             continue
-        clean += assemble is not None and not _spills(known.made)
+        clean += [known] if assemble is not None and not _spills(known.made) else []
         if (_spills(known.made), known.prediction.seconds) < worth:
             best, worth = known, (_spills(known.made), known.prediction.seconds)
     if best is None:
