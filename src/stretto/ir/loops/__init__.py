@@ -1,7 +1,7 @@
 """Loops of MLIR modules, read and written.
 
-    module   a module, asked for what loops are made of (`extraction/source.py`)
-    writer   the way back: a loop as text
+module   a module, asked for what loops are made of (`extraction/source.py`)
+writer   the way back: a loop as text
 """
 
 from __future__ import annotations
