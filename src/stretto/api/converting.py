@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from os.path import isdir
 from pathlib import PurePath
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from stretto.api.read_write import chosen, read
 from stretto.errors import StrettoError, listed
@@ -31,6 +31,9 @@ from stretto.machine import Machine, load_machine
 from stretto.report import assumption, columns, wrapped
 from stretto.resources.prepare import prepare
 from stretto.solution import counted
+
+if TYPE_CHECKING:
+    from stretto.schemas.conversion import ConversionDocument
 
 Target = Literal["json", "mlir", "graphml", "ssp"]
 TARGETS: tuple[Target, ...] = ("json", "mlir", "graphml", "ssp")
@@ -64,7 +67,7 @@ class Conversion:
             lines.append("  nothing was lost")
         return lines + [part for line in self.lines for part in wrapped(line, "  ", "    ")]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> ConversionDocument:
         """As a document."""
         return {
             "schema": SCHEMA,

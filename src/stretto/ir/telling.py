@@ -27,24 +27,32 @@ from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import PassFailedException
 
+from stretto.diagnostics import Diagnostic, MlirError, Severity
 from stretto.errors import StrettoError
-from stretto.ir.diagnostics import Diagnostic, MlirError, Severity
-from stretto.ir.loops import LeftAlone, LoopInModule, LoopsOfModule, positioned
-from stretto.ir.loops.flow import around
+from stretto.extraction import positioned
+from stretto.ir.loops import LeftAloneInModule, LoopInModule, LoopsOfModule
+from stretto.ir.loops.module import ANY, Module
 from stretto.ir.parsing import Parsed
 from stretto.loop import LoopError, Note
 from stretto.machine import load_machine
 from stretto.solution import ScheduleAnalysis
 from stretto.verification import Violation
 
+if TYPE_CHECKING:
+    from stretto.schemas import remark
+    from stretto.schemas.remark import Place
+
 RemarkKind = Literal["Passed", "Missed", "Failure"]
+RemarkName = Literal[
+    "Scheduled", "LeftAlone", "Refused", "Legal", "Illegal", "Materialized", "Trusted"
+]
 FORMATS = ("yaml", "json")
 SCHEMA = "stretto.remarks/1"
 
@@ -55,8 +63,7 @@ class Remark:
 
     kind: RemarkKind
     pass_name: str
-    name: str
-    """``Scheduled``, ``LeftAlone``, ``Refused``, ``Legal`` or ``Illegal``."""
+    name: RemarkName
     loop: str
     function: str
     file: str
@@ -72,9 +79,9 @@ class Remark:
         """On one line, as a filter and a reader of diagnostics see it."""
         return f"{self.kind} {self.pass_name} {self.loop}: {self.message}"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> remark.Remark:
         """The remark as a JSON object."""
-        place = {"file": self.file, "line": self.line, "column": self.column}
+        place: Place = {"file": self.file, "line": self.line, "column": self.column}
         return {
             "kind": self.kind,
             "pass": self.pass_name,
@@ -215,7 +222,7 @@ class Speaker:
     def remark(
         self,
         kind: RemarkKind,
-        name: str,
+        name: RemarkName,
         message: str,
         at: Operation | None = None,
         /,
@@ -233,7 +240,7 @@ class Speaker:
         if isinstance(error, MlirError):
             return list(error.diagnostics)
         if isinstance(error, LoopError):
-            return list(positioned(self.parsed, self.found, error).diagnostics)
+            return list(positioned(Module(self.parsed), self.found, error).diagnostics)
         return [self.of_loop("error", error.message)]
 
     def violation(self, analysis: ScheduleAnalysis, what: Violation) -> Diagnostic:
@@ -257,7 +264,7 @@ class Speaker:
 
 
 def tell_left_alone(
-    pass_name: str, loops: LoopsOfModule, wrong: Callable[[LeftAlone], bool]
+    pass_name: str, loops: LoopsOfModule, wrong: Callable[[LeftAloneInModule], bool]
 ) -> list[Diagnostic]:
     """A remark on every loop that is not read at all, and the reason: the errors among them.
 
@@ -287,4 +294,4 @@ def check_options(machine: str | None, **counts: int | None) -> None:
 
 def _function(op: Operation) -> str:
     """The name of the function around an operation; "" where there is none."""
-    return next((at.sym_name.data for at in around(op) if isinstance(at, FuncOp)), "")
+    return next((at.sym_name.data for at in ANY.around(op) if isinstance(at, FuncOp)), "")

@@ -36,6 +36,8 @@ from stretto.solution import (
     limit,
 )
 
+RemedyUnit = Literal["cycles", "weights", "units", "iterations", "stages", "groups"]
+"""What its numbers count."""
 RemedyKind = Literal[
     "search", "depth", "group", "duration", "latency", "distance", "capacity", "cap"
 ]
@@ -65,7 +67,7 @@ class Remedy:
     """The option, the slot, the pool, the operations or the dependence that changes."""
     before: int
     after: int
-    unit: str
+    unit: RemedyUnit
     """What the two numbers count."""
     text: str
     mii: int
@@ -228,7 +230,7 @@ def _remedy(
     kind: RemedyKind,
     target: str,
     numbers: tuple[int, int],
-    unit: str,
+    unit: RemedyUnit,
     text: str,
     after: Bounds,
     ops: tuple[str, ...] = (),

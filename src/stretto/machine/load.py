@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import resources
 from time import time_ns
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast, get_args
 
 from stretto.document import Cursor, each, one_of, parse_toml
 from stretto.errors import MachineError, nearest
@@ -42,6 +42,7 @@ from stretto.machine.machine import (
     Product,
     Slot,
     Tag,
+    Unit,
     UseCost,
 )
 from stretto.ops.opcodes import ISSUERS
@@ -51,7 +52,7 @@ from stretto.ops.spaces import SPACES
 T = TypeVar("T")
 
 KINDS = ("coarse", "fine", "test", "pipe")
-UNITS = (CYCLES, "weights")
+UNITS: tuple[Unit, ...] = get_args(Unit)
 FORMULA_WANTED = {
     "number": 'a cost such as 8 or "ceil(bytes / 512)"',
     "condition": 'a condition such as "bytes % 16 == 0"',
@@ -136,7 +137,11 @@ def read_machine(file: str, text: str, environment: Mapping[str, str]) -> Machin
     from stretto.machine.settings import extended  # noqa: PLC0415 - few files extend others
 
     base = top.get("extends").text()
-    return replace(machine_of(extended(top), environment), extends=base)
+    machine = replace(machine_of(extended(top), environment), extends=base)
+    own = top.table().get("machine")
+    if file.endswith(".toml") and not (isinstance(own, Mapping) and "name" in own):
+        machine = replace(machine, name=os.path.basename(file).removesuffix(".toml"))
+    return machine
 
 
 def machine_of(top: Cursor, environment: Mapping[str, str]) -> Machine:
@@ -168,7 +173,7 @@ def machine_of(top: Cursor, environment: Mapping[str, str]) -> Machine:
         limits=top.opt("limits", figures, ()),
         timings=top.opt("timings", figures, ()),
         measured=head.opt("measured", Cursor.text, ""),
-        unit=head.opt("unit", one_of(*UNITS), CYCLES),
+        unit=cast("Unit", head.opt("unit", one_of(*UNITS), CYCLES)),
         pipelining=head.opt("pipelining", known.slot_list, None),
         demands=top.opt("demands", known.demands, ()),
         fallback=head.opt("fallback", lambda c: _fallback(c, encodings), None),

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Literal
 
 from stretto.errors import StrettoError
 from stretto.limits import UNITS
@@ -24,7 +25,8 @@ WORD_BITS = 64
 WARP = 32
 """Threads of a warp."""
 REGISTER_BYTES = 4
-CYCLES = "cycles"
+Unit = Literal["cycles", "weights"]
+CYCLES: Unit = "cycles"
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,12 +261,14 @@ class Machine:
     """What a prediction of whole kernels needs beside the rows: waits, arrivals, rates, clocks."""
     measured: str = ""
     """When and on what its numbers were measured, where they were."""
-    unit: str = CYCLES
+    unit: Unit = CYCLES
     """What its durations and latencies are: cycles of its clock, or weights that only compare."""
     pipelining: tuple[str, ...] | None = None
     """Slots whose use makes a loop worth pipelining; None: every limited slot does."""
     fallback: str | None = None
     """Encoding of operations the file does not know; None: they are an error."""
+    blocks: int = 1
+    """That share an SM; budgets are then those of one of them (`machine.sharing`)."""
     notes: tuple[str, ...] = ()
     """What every result on this machine must say, such as a lifted budget."""
     file: str = field(default="", compare=False)

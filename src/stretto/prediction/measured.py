@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
+from typing import Literal
 
 from stretto.document import Cursor, parse_json, unknown_schema
 from stretto.emission.gluon.tracing import SCHEMA
@@ -47,13 +48,16 @@ class Trace:
     at: Cursor
 
 
+Effort = Literal["wait", "work", "issue"]
+"""What an agent does between two marks: waits, works before a wait, or works until it issues."""
+
+
 @dataclass(frozen=True)
 class Compared:
     """What lies between two marks of an agent: a wait, work before one, or work and an issue."""
 
     agent: str
-    what: str
-    """`wait`, `work` or `issue`."""
+    what: Effort
     op: str
     """The operation that waits, or will, or is issued."""
     thing: str

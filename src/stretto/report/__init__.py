@@ -19,6 +19,7 @@ from stretto.machine.machine import CYCLES
 
 if TYPE_CHECKING:
     from stretto.machine import Machine
+    from stretto.schemas.values import OnMachine
 
 WIDTH = 100
 """Columns where nobody says how many."""
@@ -127,7 +128,7 @@ def machines_assumed(rows: Iterable[tuple[str, str]]) -> list[str]:
     return wrapped(f"machine assumed, as each row says: {told}", "  ", "  ") if told else []
 
 
-def on_machine(machine: Machine, why: str) -> dict[str, str]:
+def on_machine(machine: Machine, why: str) -> OnMachine:
     """The same for programs: of every entry that speaks of one machine."""
     return {"machine": machine.name, "machine_why": why, "unit": machine.unit}
 

@@ -9,7 +9,7 @@ attention_forward on b200: 2 warpgroups for arithmetic, II 1325: optimal among a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stretto.agents import Found, Search
 from stretto.loop.json import loop_to_json
@@ -17,6 +17,9 @@ from stretto.report import NO_BREAK, Told, columns, notes, wrapped
 from stretto.report.schedule import Report
 from stretto.resources.prepare import Prepared
 from stretto.solution import counted
+
+if TYPE_CHECKING:
+    from stretto.schemas.assignment import AgentResources, SearchEffort
 
 SCHEMA = "stretto.assignment/1"
 
@@ -52,7 +55,7 @@ class AssignmentReport(Told):
             )
         return rows
 
-    def _resources(self) -> dict[str, Any]:
+    def _resources(self) -> AgentResources:
         """What a checker has to know of the machine."""
         machine = self.ready.machine
         agent = machine.agent_for("simt")
@@ -128,7 +131,7 @@ def _rings(reads: Any) -> list[str]:
     return [access.storage for access in reads]
 
 
-def _search(search: Search) -> dict[str, Any]:
+def _search(search: Search) -> SearchEffort:
     return {
         "groups": search.groups,
         "registers": search.registers,

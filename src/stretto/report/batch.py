@@ -14,10 +14,13 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import ceil
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stretto.report import columns, machines_assumed, wrapped
 from stretto.solution import ScheduleAnalysis
+
+if TYPE_CHECKING:
+    from stretto.schemas.many import BatchDocument
 
 ROW = "stretto.batch-row/1"
 SCHEMA = "stretto.batch/1"
@@ -156,7 +159,7 @@ class BatchSummary:
             source, error = row["source"], row["errors"][0]
             self.failures.append(error if error.startswith(source) else f"{source}: {error}")
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> BatchDocument:
         """The document of `stretto batch --json`."""
         return {
             "schema": SCHEMA,

@@ -8,7 +8,7 @@ four_op on blackwell: II >= 15, limited by slot tp_smem_wr
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stretto.lower_bounds.remedies import Remedy
 from stretto.machine import Machine
@@ -26,6 +26,9 @@ from stretto.solution import (
     limited,
 )
 from stretto.solution.json import bounds_to_json
+
+if TYPE_CHECKING:
+    from stretto.schemas import bounds
 
 SCHEMA = "stretto.bounds/1"
 
@@ -92,7 +95,7 @@ class BoundsReport(Told):
         return f"no single change would do; {who} each ask for {self.bounds.mii}"
 
 
-def remedy_to_json(remedy: Remedy) -> dict[str, Any]:
+def remedy_to_json(remedy: Remedy) -> bounds.Remedy:
     """A change as data, and in words."""
     return {
         "change": remedy.text,

@@ -12,13 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stretto.machine.machine import CYCLES
 from stretto.report import assumption, columns, cut, wrapped
 
+if TYPE_CHECKING:
+    from stretto.schemas.comparison import Side
+
 SCHEMA = "stretto.comparison/1"
-SIDES = ("a", "b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +150,7 @@ def _numbers(op: dict[str, Any] | None) -> tuple[object, object]:
     return ("-", "-") if op is None else (op.get("stage", "-"), op.get("cycle", "-"))
 
 
-def _side(entry: dict[str, Any]) -> dict[str, Any]:
+def _side(entry: dict[str, Any]) -> Side:
     proof: dict[str, Any] = entry.get("proof") or {}
     return {
         "name": entry["name"],

@@ -10,7 +10,7 @@ four_op on blackwell: II 15 is optimal. Why not 14?
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from stretto.exact.case import Case
 from stretto.exact.explanation import Explanation, Relaxation
@@ -31,6 +31,10 @@ from stretto.report import (
 from stretto.solution import counted, no_schedule
 from stretto.solve.explaining import Explained
 
+if TYPE_CHECKING:
+    from stretto.schemas import explanation
+    from stretto.schemas.explanation import ExplainedLoop
+
 SCHEMA = "stretto.explanation/1"
 
 SHOWN = 24
@@ -48,7 +52,7 @@ class ExplanationReport(Told):
 
     # JSON -----------------------------------------------------------------------------------------
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> ExplainedLoop:
         """As an entry of `loops` in an explanation document."""
         best, told = self.explained.best, self.explained.explanation
         proof = best.proof
@@ -71,16 +75,18 @@ class ExplanationReport(Told):
             "seconds": self.explained.seconds,
         }
 
-    def _reason(self, reason: Reason, ii: int) -> dict[str, Any]:
+    def _reason(self, reason: Reason, ii: int) -> explanation.Reason:
         case = self.explained.case
-        entry: dict[str, Any] = {"kind": reason.kind, "text": sentence(case, reason, ii)}
+        entry: explanation.Reason = {"kind": reason.kind, "text": sentence(case, reason, ii)}
         if reason.kind == "dependence":
             d = case.edges[reason.number][2]
-            entry |= {"src": d.src, "dst": d.dst, "latency": d.latency, "distance": d.distance}
-            entry |= {"dependence": d.kind, "via": d.via}
+            entry["src"], entry["dst"] = d.src, d.dst
+            entry["latency"], entry["distance"] = d.latency, d.distance
+            entry["dependence"], entry["via"] = d.kind, d.via
         elif reason.kind == "group":
-            entry["ops"] = list(case.loop.groups[reason.number])
-            entry["offsets"] = [case.loop.op(op).constraint.stage_offset for op in entry["ops"]]
+            ops = list(case.loop.groups[reason.number])
+            entry["ops"] = ops
+            entry["offsets"] = [case.loop.op(op).constraint.stage_offset for op in ops]
         elif reason.name:
             entry["name"] = reason.name
         if reason.kind == "slot":
@@ -152,7 +158,7 @@ def _result(relaxation: Relaxation) -> str:
     return f"II {relaxation.ii}" + ("" if relaxation.optimal else " or less")
 
 
-def _relaxation(relaxation: Relaxation) -> dict[str, Any]:
+def _relaxation(relaxation: Relaxation) -> explanation.Relaxation:
     return {
         "kind": relaxation.reason.kind,
         "change": relaxation.text,

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from stretto.machine import Encoding, Figure, Machine
 from stretto.report import as_json, columns, notes, wrapped
+
+if TYPE_CHECKING:
+    from stretto.schemas import machine
+    from stretto.schemas.machine import ListedMachine, MachineDocument, MachinesDocument
 
 SCHEMA = "stretto.machine/1"
 LIST_SCHEMA = "stretto.machines/1"
 
 
-def machine_to_json(machine: Machine) -> dict[str, Any]:
+def machine_to_json(machine: Machine) -> MachineDocument:
     """A machine as a document: everything its file states."""
     return {
         "schema": SCHEMA,
@@ -44,7 +48,7 @@ def machine_to_json(machine: Machine) -> dict[str, Any]:
     }
 
 
-def _encoding(encoding: Encoding) -> dict[str, Any]:
+def _encoding(encoding: Encoding) -> machine.Encoding:
     return {
         "name": encoding.name,
         "opcodes": list(encoding.opcodes),
@@ -85,9 +89,9 @@ def list_to_text(machines: list[Machine]) -> list[str]:
     ]
 
 
-def list_to_json(machines: list[Machine]) -> dict[str, Any]:
+def list_to_json(machines: list[Machine]) -> MachinesDocument:
     """The same as a document."""
-    rows = [
+    rows: list[ListedMachine] = [
         {"name": m.name, "title": m.title, "slots": len(m.slots), "warnings": list(m.notes)}
         for m in machines
     ]

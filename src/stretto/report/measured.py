@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stretto.prediction.measured import Compared, Measured
 from stretto.report import columns, cut, wrapped
+
+if TYPE_CHECKING:
+    from stretto.schemas.prediction import ComparedStep, MeasuredTimeline
 
 SHOWN = 12
 """Waits and issues that are shown; JSON has all."""
 
 
-def measured_to_json(found: Measured) -> dict[str, Any]:
+def measured_to_json(found: Measured) -> MeasuredTimeline:
     """All of them, those that were longer by most first."""
     longest = found.longest
     return {
@@ -37,7 +40,7 @@ def timeline_to_json(found: Measured, steady: int) -> dict[str, Any]:
     return {"unit": "cycles", "events": events}
 
 
-def _one(one: Compared) -> dict[str, Any]:
+def _one(one: Compared) -> ComparedStep:
     return {
         "agent": one.agent,
         "what": one.what,

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stretto.prediction.prediction import LoopTime, Prediction
 from stretto.report import assumption, columns, cut, notes, wrapped
 from stretto.solution import counted
+
+if TYPE_CHECKING:
+    from stretto.schemas.prediction import (
+        PredictedLoop,
+        StockPrediction,
+    )
 
 SCHEMA = "stretto.prediction/1"
 SHORT = 24
@@ -58,7 +64,7 @@ def _to_json(told: Told) -> dict[str, Any]:
     }
 
 
-def _loop(loop: LoopTime) -> dict[str, Any]:
+def _loop(loop: LoopTime) -> PredictedLoop:
     return {
         "name": loop.name,
         "ii": loop.ii,
@@ -134,7 +140,7 @@ def stock_to_text(ours: Prediction, stock: Prediction) -> list[str]:
     return lines
 
 
-def stock_to_json(stock: Prediction) -> dict[str, Any]:
+def stock_to_json(stock: Prediction) -> StockPrediction:
     """The same for programs."""
     return {
         "seconds": stock.seconds,

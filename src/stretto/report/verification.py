@@ -7,12 +7,15 @@ four_op on blackwell, II 14: not legal, 2 violations
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from stretto.machine import Machine
 from stretto.report import assumption, notes, on_machine, wrapped
 from stretto.solution import ScheduleAnalysis, counted
 from stretto.verification import Violation
+
+if TYPE_CHECKING:
+    from stretto.schemas.verification import VerifiedLoop
 
 VERIFICATION = "stretto.verification/1"
 
@@ -33,7 +36,7 @@ class VerificationReport:
         """Whether nothing is violated."""
         return not self.violations
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> VerifiedLoop:
         """As an entry of `loops` in a verification document."""
         return {
             "name": self.loop,

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from stretto.sanitizer.barriers import Barrier, NamedBarrier
-from stretto.sanitizer.finding import NOWHERE, Access, Coverage, Finding, LoopTrips, Site
+from stretto.sanitizer.finding import NOWHERE, Access, Coverage, Finding, LoopTrips, Proxy, Site
 from stretto.sanitizer.history import History
 from stretto.sanitizer.memory import Allocation, Key, peak
 from stretto.sanitizer.scheduler import (
@@ -225,7 +225,7 @@ class Block:
         return context[what]
 
     def access(
-        self, what: str, proxy: str = "generic", component: int | None = None, time: int = 0
+        self, what: str, proxy: Proxy = "generic", component: int | None = None, time: int = 0
     ) -> Access:
         """What the agent at hand does, at the place where it is."""
         agent, site = self.agent, self.sources.site()

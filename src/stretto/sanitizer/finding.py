@@ -7,7 +7,11 @@ Report  ── findings of all launches ── what was run ── what was not
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from stretto.schemas import check
+    from stretto.schemas.check import MemoryAccess
 
 SCHEMA = "stretto.check/1"
 
@@ -155,6 +159,10 @@ class Site(NamedTuple):
 NOWHERE = Site("<unknown>", 0, 0)
 
 
+Proxy = Literal["generic", "copy", "async"]
+"""What memory is touched by: threads, or hardware that goes its own way."""
+
+
 class Access(NamedTuple):
     """Something done to a slot, and the clock's component that orders it."""
 
@@ -165,7 +173,7 @@ class Access(NamedTuple):
     site: Site
     turn: int
     """How often the agent had been at this place before: the iteration, where it is in a loop."""
-    proxy: str = "generic"
+    proxy: Proxy = "generic"
 
     def told(self) -> str:
         """For people."""
@@ -232,7 +240,7 @@ class Finding:
         first = self.first.site if self.first else None
         return self.rule, self.site, first
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> check.Finding:
         """As a document."""
         return {
             "rule": self.rule,
@@ -252,7 +260,7 @@ class Finding:
         }
 
 
-def _site(site: Site) -> dict[str, Any]:
+def _site(site: Site) -> check.Site:
     return {
         "file": site.file,
         "line": site.line,
@@ -261,7 +269,7 @@ def _site(site: Site) -> dict[str, Any]:
     }
 
 
-def _excerpt(excerpt: Excerpt | None) -> dict[str, Any] | None:
+def _excerpt(excerpt: Excerpt | None) -> check.Excerpt | None:
     if excerpt is None:
         return None
     return {
@@ -284,7 +292,7 @@ def _excerpt(excerpt: Excerpt | None) -> dict[str, Any] | None:
     }
 
 
-def _access(access: Access | None) -> dict[str, Any] | None:
+def _access(access: Access | None) -> MemoryAccess | None:
     if access is None:
         return None
     return {

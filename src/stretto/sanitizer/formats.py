@@ -8,9 +8,12 @@ gemm.py:38:9: error: `a_ring[0]` is read before … [read-too-early]
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stretto.sanitizer.finding import RULES, SCHEMA, Coverage, Finding, Report, Site
+
+if TYPE_CHECKING:
+    from stretto.schemas.check import CheckDocument
 
 MOST = 40
 """Lines of what was not covered that text shows."""
@@ -77,7 +80,7 @@ def _finding(finding: Finding) -> list[str]:
     return lines
 
 
-def to_json(report: Report, strict: bool = False) -> dict[str, Any]:
+def to_json(report: Report, strict: bool = False) -> CheckDocument:
     """For programs: `stretto.check/1`."""
     coverage = report.coverage
     return {

@@ -20,13 +20,22 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from heapq import merge
 from itertools import accumulate, islice
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from stretto.loop import Dependence, Loop, Op, Storage
 from stretto.loop.parts import cached_property, quickly
 from stretto.machine import Machine
 from stretto.solution import ScheduleAnalysis
-from stretto.verification.asked import Touch, flows_inside, stated_and_flows, touches, waits_inside
+from stretto.verification.requirements import (
+    Touch,
+    flows_inside,
+    stated_and_flows,
+    touches,
+    waits_inside,
+)
+
+if TYPE_CHECKING:
+    from stretto.schemas.verification import RuleViolation
 
 Rule = Literal[
     "dependence", "slot", "pool", "depth", "group", "storage", "registers", "fusion", "pin", "order"
@@ -48,7 +57,7 @@ class Violation:
     detail: Detail = ()
     """The numbers again, by name."""
 
-    def to_json(self) -> dict[str, object]:
+    def to_json(self) -> RuleViolation:
         """The violation as a JSON object."""
         return {
             "rule": self.rule,

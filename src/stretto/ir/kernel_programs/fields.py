@@ -175,11 +175,6 @@ def _snake(name: str) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
 
-def is_value(one: object) -> bool:
-    """Whether something is an operand of others."""
-    return type(one) in _VALUES
-
-
 # What stands in attributes -----------------------------------------------------------------------
 
 

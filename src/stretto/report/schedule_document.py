@@ -27,8 +27,10 @@ from stretto.solution.margins import Margin, margins, slack
 from stretto.solution.views import Load, pool_loads, prediction, profile, register_lives, slot_loads
 
 if TYPE_CHECKING:
+    from stretto.machine.machine import Unit
     from stretto.materialization import Program
     from stretto.report.schedule import Report
+    from stretto.schemas.schedule import LoopPrediction, PipelineProgram, ResourceLoad
 
 
 def entry(report: Report) -> dict[str, Any]:
@@ -56,7 +58,7 @@ def entry(report: Report) -> dict[str, Any]:
     return found
 
 
-def _prediction(loop: Loop, analysis: ScheduleAnalysis, unit: str) -> dict[str, Any]:
+def _prediction(loop: Loop, analysis: ScheduleAnalysis, unit: Unit) -> LoopPrediction:
     told = prediction(loop, analysis)
     return {
         "fixed": told.fixed,
@@ -67,7 +69,7 @@ def _prediction(loop: Loop, analysis: ScheduleAnalysis, unit: str) -> dict[str, 
     }
 
 
-def _load(load: Load) -> dict[str, Any]:
+def _load(load: Load) -> ResourceLoad:
     return {
         "name": load.name,
         "capacity": load.capacity,
@@ -153,7 +155,7 @@ def program_of(report: Report) -> Program | None:
         return None
 
 
-def _program(program: Program, machine: Machine) -> dict[str, Any]:
+def _program(program: Program, machine: Machine) -> PipelineProgram:
     warps = {agent.name: agent.warps for agent in machine.agents}
     return {
         "mode": program.mode,
