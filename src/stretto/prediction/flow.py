@@ -325,9 +325,10 @@ class Flow:
         every = self.trips(score)
         trips = max(0, every - score.hidden)
         self._free = self.costing.contracted(score)
-        steps = (score.kernel, *(step for _, step in score.prologue))
+        around = (*score.prologue, *score.epilogue)
+        steps = (score.kernel, score.singly, *(step for _, step in around))
         rings = {b.thing for step in steps for b in step if b.thing and b.kind not in TURNS}
-        if trips < score.needed:
+        if trips < score.needed and (score.singly or not score.prologue):
             for turn in range(trips):
                 self._step(score, score.singly, turn, stages=False)
         else:

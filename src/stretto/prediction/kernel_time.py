@@ -501,7 +501,7 @@ class _Whole:
                 def often(part: LoopScore | Around) -> int:
                     if isinstance(part, LoopScore):
                         return by_number[part.number]
-                    outer = self._around is not None and part.counter is self._around[0].counter
+                    outer = self._around is not None and _same(part, self._around[0])
                     return turns if outer else TURNS
 
                 together = min(self._resident, TOGETHER)
@@ -649,6 +649,12 @@ def _whole_step(parts: Mapping[str, float], cycles: float, rest: str) -> dict[st
     """Parts of a step that add up to it: what agents do, tile by tile, and what that leaves out."""
     left = cycles - sum(parts.values())
     return {**parts, rest: left} if abs(left) >= LEFT_OUT else dict(parts)
+
+
+def _same(part: Around, other: Around) -> bool:
+    """Whether agents go round together: each has the loop in a form of its own."""
+    same = part.lower is other.lower and part.upper is other.upper
+    return same and part.step is other.step
 
 
 def _key(loop: LoopScore | Around) -> object:
