@@ -203,7 +203,8 @@ bench-quality: setup
 
 # Proofs of the exact solver, and the textbook formulation beside them.
 bench-exact: setup
-	$(BIN)/python benchmarks/exact.py $(if $(CORPUS),--corpus $(CORPUS)) $(if $(RANDOM_LOOPS),--random $(RANDOM_LOOPS)) $(if $(AGAINST),--against $(AGAINST)) $(if $(KERNELS),--kernels $(KERNELS))
+	$(BIN)/python benchmarks/exact.py $(if $(CORPUS),--corpus $(CORPUS)) $(if $(RANDOM_LOOPS),--random $(RANDOM_LOOPS)) $(if $(AGAINST),--against $(AGAINST))
+	$(BIN)/python benchmarks/proofs.py h200 $(if $(KERNELS),--kernels $(KERNELS))
 
 # Speed at every size beside a C++ iterative modulo scheduler, which it builds with $(CXX); a few
 # minutes. SPEED has further options (--quick, --sizes 30 100, ...); CORPUS, if you have one, is a
