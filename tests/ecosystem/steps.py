@@ -29,6 +29,7 @@ from stretto.compile.sources import kernels_of
 from stretto.emission import Emitted
 from stretto.errors import StrettoError
 from stretto.kernel import Kernel, Operation
+from stretto.kernel.types import Scalar
 from stretto.launching.compiler import compiler_name
 from stretto.launching.compiling import Compiled, compile_emitted
 
@@ -57,7 +58,10 @@ def _steps(found: Outcome, file: Path, cache: Path, launch: Any, simulated: bool
     if found.kind == "neither":
         return
     try:
-        made = emit(str(file), "h200", assemble=compiling(cache))
+        made = emit(
+            kernel, "h200", assemble=compiling(cache),
+            **({} if simulated or launch is None else of_launch(kernel, launch)),
+        )  # fmt: skip
     except CompileError as error:
         made = emit(str(file), "h200")
         found.reason = plain(str(error))
@@ -89,6 +93,13 @@ def _steps(found: Outcome, file: Path, cache: Path, launch: Any, simulated: bool
         found.reason = f"spills {found.spilled} bytes, Triton's own {found.own}"
     else:
         found.level = LEVELS[-1]
+
+
+def of_launch(kernel: Kernel, launch: Any) -> dict[str, Any]:
+    """What `emit` is told of a recorded launch: its grid, and the numbers of trip counts."""
+    taken = {p.name for p in kernel.parameters if isinstance(p.value.type, Scalar)}
+    told = {n: v for n, v in launch.numbers.items() if n in taken and type(v) in (int, float)}
+    return {"grid": launch.grid, "arguments": told} if launch.grid else {}
 
 
 def why_nothing(notes: Sequence[str]) -> str:
