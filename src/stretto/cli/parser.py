@@ -209,9 +209,9 @@ class _Version(argparse.Action):
     """Says the version, and whether the compiled core is there."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        from stretto.generate.kernel import Compiled
+        from stretto.generate.kernel import COMPILED
 
-        core = "compiled core" if Compiled else "no compiled core: the search runs in Python"
+        core = "compiled core" if COMPILED else "no compiled core: the search runs in Python"
         write_out(f"stretto {__version__} ({core})\n")
         parser.exit()
 
