@@ -11,7 +11,7 @@ NODE_MODULES := viewer/node_modules/.ready
 export STRETTO_REFUSED := error
 # Every command that a test starts would compile our modules anew.
 unexport PYTHONDONTWRITEBYTECODE
-COMPILED := $(addprefix src/stretto/generate/kernel/,compiled.pyx moving.py moving.pxd)
+COMPILED := $(addprefix src/stretto/generate/kernel/,seats.py seats.pxd moving.py moving.pxd)
 
 .PHONY: record-values setup environments chromium demo test test-deep test-oracle test-cutile test-gpu test-tritons test-dask test-browser test-ecosystem ecosystem viewer pictures test-on-gpu lint format examples docs bench bench-quality bench-exact bench-speed bench-gpu bench-batch performance wheels clean
 

@@ -244,3 +244,17 @@ def test_the_short_form_is_read() -> None:
     for wrong in ("", "=", "a", "a=", "=1"):
         with pytest.raises(StrettoError, match="is no setting"):
             parse_setting(wrong)
+
+
+def test_a_machine_without_a_name_has_that_of_its_file(tmp_path: Path) -> None:
+    file = tmp_path / "slower.toml"
+    file.write_text('extends = "blackwell"\n', encoding="utf-8")
+    machine = load_machine(str(file))
+    assert (machine.name, machine.extends) == ("slower", "blackwell")
+
+
+def test_a_required_key_that_is_misspelled_is_told_with_what_stands_there(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text('[machine]\nname = "mine"\n[slots.tma]\ncapcity = 1\n', encoding="utf-8")
+    with pytest.raises(DocumentError, match="is missing; there is `capcity`; is that meant"):
+        load_machine(str(file))

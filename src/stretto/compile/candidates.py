@@ -105,6 +105,12 @@ class Emitter:
         return self._rooms.machine
 
     @property
+    def kernel(self) -> Kernel | None:
+        """The kernel of tiles that it is made of; None where it was lowered before."""
+        given = self._rooms.given
+        return given.kernel if isinstance(given, TileKernel) else None
+
+    @property
     def counts(self) -> tuple[int, ...]:
         """Numbers of consumers that it may have."""
         return self._rooms.given.counts(self.mode, None)

@@ -182,7 +182,7 @@ class Source(ABC, Generic[OpT, BlockT, ValueT]):
 
     @abstractmethod
     def far(self, value: ValueT) -> bool:
-        """Whether it is an address, a tile of such, or a view of global memory."""
+        """Whether it is an address, or a tile of such."""
 
     @abstractmethod
     def tile(self, value: ValueT) -> TileType | None:

@@ -234,8 +234,8 @@ class Kernels(Source[Operation, Region, Value]):
                 return None
 
     def far(self, value: Value) -> bool:
-        """Whether it is an address, a tile of such, or a view of global memory."""
-        return _is_far(value.type)
+        """Whether it is an address, or a tile of such."""
+        return _is_address(value.type)
 
     def tile(self, value: Value) -> TileType | None:
         """The tile or scalar that a value is; None for tokens and what is of unknown size."""
@@ -273,7 +273,7 @@ class Kernels(Source[Operation, Region, Value]):
         """What the passes say of an operation: its agent, its group, what is known of it."""
         said = op.attributes
         given = frozenset(_STATED[name] for name in _STATED if name in said)
-        if not given or self.generic(op):
+        if not given:
             return NOTHING
         gid = said.get("gid")
         assert gid is None or isinstance(gid, int)
@@ -302,7 +302,7 @@ class Kernels(Source[Operation, Region, Value]):
 
     def facts(self, op: Operation) -> Facts:
         """What is known of an operation by the addresses that it goes to."""
-        far = any(_is_far(value.type) for value in op.operands)
+        far = any(isinstance(v.type, View) or _is_address(v.type) for v in op.operands)
         return self._facts.get(op, _NOTHING_KNOWN) if far else _NOTHING_KNOWN
 
     def written(self, op: Operation) -> Written | None:
@@ -362,9 +362,8 @@ def _operand(op: Operation, number: int | None) -> Value | None:
     return op.operands[sum(sizes[:number])] if sizes[number] else None
 
 
-def _is_far(type: Type) -> bool:
-    element = type.element if isinstance(type, Tile) else type
-    return isinstance(element, Pointer | View)
+def _is_address(type: Type) -> bool:
+    return isinstance(type.element if isinstance(type, Tile) else type, Pointer)
 
 
 def _tile(type: Type) -> TileType | None:

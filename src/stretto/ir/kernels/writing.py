@@ -176,15 +176,17 @@ class _Writer:
         types = [mlir_type(value.type) for value in operation.results]
         if defined is None:
             kind = StringAttr(name.removeprefix("nv_tileas."))
+            told = {
+                said: _ATTRIBUTES[said](operation, value)
+                for said, value in operation.attributes.items()
+                if said in _ATTRIBUTES
+            }
+            _, stated = self._said(operation, GenericOp)
             return GenericOp.create(
                 operands=operands,
                 result_types=types,
                 properties={"kind": kind},
-                attributes={
-                    said: _ATTRIBUTES[said](operation, value)
-                    for said, value in operation.attributes.items()
-                    if said in _ATTRIBUTES
-                },
+                attributes={**told, **stated},
             )
         properties, attributes = self._said(operation, defined)
         return defined.create(

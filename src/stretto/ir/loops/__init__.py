@@ -6,7 +6,7 @@ writer   the way back: a loop as text
 
 from __future__ import annotations
 
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from stretto.extraction import LeftAlone, LoopInText, LoopsOfText, loops_of
 from stretto.ir.loops.module import Module
@@ -22,8 +22,4 @@ def read_loops(
     parsed: Parsed, machine: Machine | str | None = None, *, regions: bool = True
 ) -> LoopsOfModule:
     """Every loop of a module on a machine; MlirError where a loop is wrong in itself."""
-    source: Module = Module(parsed)
-    return loops_of(source, machine, regions=regions)
-
-
-__all__ = ["Block", "LeftAloneInModule", "LoopInModule", "LoopsOfModule", "read_loops"]
+    return loops_of(Module(parsed), machine, regions=regions)

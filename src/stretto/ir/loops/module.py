@@ -177,7 +177,7 @@ class Module(Source[Operation, Block, SSAValue]):
         return buffer_of(value.type)
 
     def far(self, value: SSAValue) -> bool:
-        """Whether it is an address, a tile of such, or a view of global memory."""
+        """Whether it is an address, or a tile of such."""
         return pointee_of(value.type) is not None
 
     def tile(self, value: SSAValue) -> TileType | None:
