@@ -11,7 +11,7 @@ NODE_MODULES := viewer/node_modules/.ready
 export STRETTO_REFUSED := error
 # Every command that a test starts would compile our modules anew.
 unexport PYTHONDONTWRITEBYTECODE
-COMPILED := $(addprefix src/stretto/generate/kernel/,compiled.pyx moving.py moving.pxd)
+COMPILED := $(addprefix src/stretto/generate/kernel/,seats.py seats.pxd moving.py moving.pxd)
 
 .PHONY: record-values setup environments chromium demo test test-deep test-oracle test-cutile test-gpu test-tritons test-dask test-browser test-ecosystem ecosystem viewer pictures test-on-gpu lint format examples docs bench bench-quality bench-exact bench-speed bench-gpu bench-batch performance wheels clean
 
@@ -203,7 +203,8 @@ bench-quality: setup
 
 # Proofs of the exact solver, and the textbook formulation beside them.
 bench-exact: setup
-	$(BIN)/python benchmarks/exact.py $(if $(CORPUS),--corpus $(CORPUS)) $(if $(RANDOM_LOOPS),--random $(RANDOM_LOOPS)) $(if $(AGAINST),--against $(AGAINST)) $(if $(KERNELS),--kernels $(KERNELS))
+	$(BIN)/python benchmarks/exact.py $(if $(CORPUS),--corpus $(CORPUS)) $(if $(RANDOM_LOOPS),--random $(RANDOM_LOOPS)) $(if $(AGAINST),--against $(AGAINST))
+	$(BIN)/python benchmarks/proofs.py h200 $(if $(KERNELS),--kernels $(KERNELS))
 
 # Speed at every size beside a C++ iterative modulo scheduler, which it builds with $(CXX); a few
 # minutes. SPEED has further options (--quick, --sizes 30 100, ...); CORPUS, if you have one, is a

@@ -14,22 +14,22 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 FOLDER = Path("src/stretto/generate/kernel")
-SOURCES = {"compiled": "compiled.pyx", "moving": "moving.py"}
-"""Modules to compile; `moving.py` is the same source for both, `moving.pxd` has its types."""
+SOURCES = ("seats", "moving")
+"""Modules to compile: Python runs `seats.py` where nothing is, and `seats.pxd` has its types."""
 
 
 class CompileHook(BuildHookInterface[Any]):
     """Puts the compiled module beside its source, in wheels and in editable installs."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002
-        """Compile; a machine without a compiler gets the Python twin, and is told so."""
+        """Compile; on a machine without a compiler Python runs the sources, and says so."""
         if self.target_name != "wheel" or os.environ.get("STRETTO_PURE"):
             return
         root = Path(self.root)
         try:
             built = _compile(root)
-        except Exception as error:  # whatever a compiler says: the twin does it
-            told = f"stretto: not compiled, the Python twin will run ({error})"
+        except Exception as error:  # whatever a compiler says: Python runs the sources
+            told = f"stretto: not compiled, Python will run the seating loops ({error})"
             print(told, file=sys.stderr)  # noqa: T201 - a build tells on the terminal
             return
         build_data["pure_python"] = False
@@ -44,7 +44,7 @@ def _compile(root: Path) -> list[Path]:
     setuptools = import_module("setuptools")
     build_ext = import_module("setuptools.command.build_ext").build_ext
     scratch = root / "build" / "kernel"
-    names = {f"stretto.generate.kernel.{name}": file for name, file in SOURCES.items()}
+    names = {f"stretto.generate.kernel.{name}": f"{name}.py" for name in SOURCES}
     # The same bytes wherever it is built: no paths, no times, no names of debug files.
     cut = [] if sys.platform == "win32" else [f"-ffile-prefix-map={root}=.", "-g0"]
     extensions = [

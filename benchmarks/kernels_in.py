@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from stretto.compile.sources import kernels_of
-from stretto.ir.kernels.loops import lowered_module
+from stretto.ir.kernels.writing import lowered_module
 from stretto.machine import load_machine
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"

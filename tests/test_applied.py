@@ -13,8 +13,8 @@ from hypothesis import given
 import stretto
 from generated import Problem, problems
 from rich_loops import rich_problem
+from stretto.diagnostics import MlirError
 from stretto.ir import read_schedules, write_schedule
-from stretto.ir.diagnostics import MlirError
 from stretto.loop import Demand, Facts, Loop, Op, Use
 from stretto.machine import Machine, Pool, Slot, load_machine
 from stretto.problem import Compiled, apply, compile_loop

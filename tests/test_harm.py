@@ -16,10 +16,10 @@ import pytest
 
 from stretto import limits, schedule
 from stretto.cli.main import main
+from stretto.diagnostics import MlirError
 from stretto.errors import DocumentError, listed
 from stretto.files import read_text
 from stretto.generate import select
-from stretto.ir.diagnostics import MlirError
 from stretto.ir.opt.__main__ import main as opt
 from stretto.ir.opt.chunks import HARMLESS
 from stretto.ir.opt.patterns import Pattern, PatternError

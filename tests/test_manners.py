@@ -66,15 +66,15 @@ def test_the_package_is_a_program() -> None:
 
 
 @pytest.mark.parametrize(
-    ("compiled", "said"), [(object, "(compiled core)"), (None, "no compiled core")]
+    ("compiled", "said"), [(True, "(compiled core)"), (False, "no compiled core")]
 )
 def test_the_version_tells_whether_the_core_is_compiled(
-    compiled: object,
+    compiled: bool,
     said: str,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("stretto.generate.kernel.Compiled", compiled)
+    monkeypatch.setattr("stretto.generate.kernel.COMPILED", compiled)
     with pytest.raises(SystemExit):
         main(["--version"])
     assert said in capsys.readouterr().out

@@ -50,7 +50,7 @@ def test_the_sdist_builds_wheels_and_brings_its_papers(dist: Path) -> None:
         names = set(archive.getnames())
     for name in ("hatch_build.py", "README.md", "CHANGELOG.md", "LICENSE", "CITATION.cff"):
         assert f"{top}/{name}" in names
-    assert f"{top}/src/stretto/generate/kernel/compiled.pyx" in names
+    assert f"{top}/src/stretto/generate/kernel/seats.pxd" in names
     assert not any(name.endswith((".so", ".c")) for name in names)
 
 

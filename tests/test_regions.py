@@ -14,8 +14,8 @@ from xdsl.dialects.builtin import IntegerAttr, i64
 
 import stretto
 from stretto.cli.main import main as command_line
+from stretto.diagnostics import MlirError
 from stretto.ir import read_mlir, read_programs, read_schedules
-from stretto.ir.diagnostics import MlirError
 from stretto.ir.loops import read_loops
 from stretto.ir.loops.writer import print_module
 from stretto.ir.opt.__main__ import main

@@ -25,7 +25,7 @@ from torch.nn import functional
 
 STEPS = int(os.environ.get("STEPS", "200"))
 LAYERS, WIDTH, HEADS, LENGTH, BATCH, WORDS = 6, 1024, 8, 4096, 16, 8192
-PROFILED = 10
+PROFILED = 20
 """Steps at the end whose kernels are timed."""
 
 

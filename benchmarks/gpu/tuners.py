@@ -1,9 +1,10 @@
 """Autotuned kernels as they are, and with ours among their configurations: how long tuning takes.
 
-    python benchmarks/gpu/tuners.py RESULTS.json TUTORIALS [NAME...]     names: matmul, attention
+    python benchmarks/gpu/tuners.py RESULTS.json TUTORIALS [NAME...]    matmul, attention, int8
 
-TUTORIALS is the folder of Triton's tutorials (03 and 06 are taken). Each runs in processes of its
-own with empty caches: as it is, and after `stretto.triton.install()`.
+TUTORIALS is the folder of Triton's tutorials (03 and 06 are taken); `int8` is the product of int8
+and numbers of two bits in Liger Kernel. Each runs in processes of its own with empty caches: as it
+is, and after `stretto.triton.install()`.
 """
 
 from __future__ import annotations
@@ -18,13 +19,15 @@ import time
 from importlib import import_module
 from pathlib import Path
 
-FILES = {"matmul": "03-matrix-multiplication", "attention": "06-fused-attention"}
+FILES = {"matmul": "03-matrix-multiplication", "attention": "06-fused-attention", "int8": ""}
 
 
 def loaded(folder, name):
     """The module of a tutorial, whose benchmarks do not run."""
     import triton.testing
 
+    if not FILES[name]:
+        return import_module("liger_kernel.ops.experimental.mm_int8int2")
     triton.testing.Mark.run = lambda *_, **__: None
     number, _, rest = FILES[name].partition("-")
     found = next(Path(folder).glob(f"*{number}*{rest.replace('-', '?')}.py"))
@@ -40,6 +43,10 @@ def case(torch, module, name):
     if name == "matmul":
         a, b = torch.randn(4096, 4096, **half), torch.randn(4096, 4096, **half)
         return (lambda: module.matmul(a, b)), module.matmul_kernel
+    if name == "int8":
+        a = torch.randint(-8, 8, (4096, 4096), device="cuda", dtype=torch.int8)
+        packed = torch.randint(0, 86, (1024, 4096), device="cuda", dtype=torch.uint8)
+        return (lambda: module.matmul(a, packed)), module.matmul_kernel
     q, k, v = (torch.randn(4, 16, 4096, 128, **half) for _ in range(3))
     return (lambda: module.attention(q, k, v, True, 0.1, False)), module._attn_fwd
 
@@ -80,7 +87,7 @@ def one(folder, name, way):
         "configurations": len(tuner.configs_timings),
         "us": statistics.median(times),
         "config": str(tuner.best_config),
-        "difference": float((got - wanted).abs().max() / wanted.abs().max()),
+        "difference": float((got - wanted).abs().max() / wanted.abs().max().clamp(min=1)),
     }
     if way == "stretto":
         found["verdicts"] = [v.to_json() for v in stretto.triton.verdicts()]

@@ -93,7 +93,11 @@ class Cursor:
         self._asked()[key] = True
         value = table.get(key, _MISSING)
         if value is _MISSING:
-            raise self._child(key, None).fail("is missing", "this key is required")
+            asked = self._asked()
+            others = [k for k in self.table() if not asked.get(k)]
+            near = difflib.get_close_matches(key, others, n=1)
+            hint = f"there is `{near[0]}`; is that meant?" if near else "this key is required"
+            raise self._child(key, None).fail("is missing", hint)
         return self._child(key, value)
 
     def opt(self, key: str, read: Callable[[Cursor], T], default: T) -> T:

@@ -9,6 +9,7 @@ A step that fails says why, in the words that a user is told.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import re
@@ -28,6 +29,7 @@ from stretto.compile.sources import kernels_of
 from stretto.emission import Emitted
 from stretto.errors import StrettoError
 from stretto.kernel import Kernel, Operation
+from stretto.kernel.types import Scalar
 from stretto.launching.compiler import compiler_name
 from stretto.launching.compiling import Compiled, compile_emitted
 
@@ -56,7 +58,10 @@ def _steps(found: Outcome, file: Path, cache: Path, launch: Any, simulated: bool
     if found.kind == "neither":
         return
     try:
-        made = emit(str(file), "h200", assemble=compiling(cache))
+        made = emit(
+            kernel, "h200", assemble=compiling(cache),
+            **({} if simulated or launch is None else of_launch(kernel, launch)),
+        )  # fmt: skip
     except CompileError as error:
         made = emit(str(file), "h200")
         found.reason = plain(str(error))
@@ -90,6 +95,13 @@ def _steps(found: Outcome, file: Path, cache: Path, launch: Any, simulated: bool
         found.level = LEVELS[-1]
 
 
+def of_launch(kernel: Kernel, launch: Any) -> dict[str, Any]:
+    """What `emit` is told of a recorded launch: its grid, and the numbers of trip counts."""
+    taken = {p.name for p in kernel.parameters if isinstance(p.value.type, Scalar)}
+    told = {n: v for n, v in launch.numbers.items() if n in taken and type(v) in (int, float)}
+    return {"grid": launch.grid, "arguments": told} if launch.grid else {}
+
+
 def why_nothing(notes: Sequence[str]) -> str:
     """Why nothing of a kernel overlaps, by what was noted while it was made."""
     told = [note for note in notes if note.startswith(NOTHING) or "do not overlap" in note]
@@ -118,6 +130,7 @@ def compiling(cache: Path) -> Callable[[Emitted], Compiled]:
             if "error" in said:
                 raise CompileError(said["error"])
             said["remarks"] = tuple(said["remarks"])
+            said["cubin"] = base64.b64decode(said["cubin"])
             return Compiled(**said)
         try:
             made = compile_emitted(emitted)
@@ -128,7 +141,8 @@ def compiling(cache: Path) -> Callable[[Emitted], Compiled]:
             why = f"{type(last).__name__}: {last}"[:WORDS]
             known.write_text(json.dumps({"error": why}), "utf-8")
             raise CompileError(why) from error
-        known.write_text(json.dumps(asdict(made)), "utf-8")
+        said = asdict(made) | {"cubin": base64.b64encode(made.cubin).decode()}
+        known.write_text(json.dumps(said), "utf-8")
         return made
 
     return compiled

@@ -20,8 +20,8 @@ from stretto.compile.emitted import EmitMode
 from stretto.compile.sources import kernels_of
 from stretto.emission import EmitError
 from stretto.errors import StrettoError
+from stretto.extraction.kernels import runnable_kernels
 from stretto.frontends import read_input
-from stretto.ir.kernels.running import runnable_kernels
 from stretto.kernel import Kernel
 from stretto.kernel.partition import partition
 from stretto.machine import load_machine

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -30,13 +31,13 @@ from stretto.compile.candidates import STAGES
 from stretto.compile.emitted import EmitMode
 from stretto.compile.scheduled import ScheduledLoop, scheduled
 from stretto.emission import EmitError
+from stretto.extraction import kernels
 from stretto.generate import SERIAL
-from stretto.ir.diagnostics import Diagnostic
-from stretto.ir.kernels import loops
-from stretto.ir.loops.flow import is_one_number
-from stretto.ir.parsing import Parsed
-from stretto.kernel import KernelError, pipeline
+from stretto.ir.loops.module import is_one_number
+from stretto.kernel import Kernel, KernelError, pipeline
+from stretto.kernel.configuration import Configuration
 from stretto.kernel.tree import Lowered
+from stretto.machine import Machine
 
 Array = NDArray[Any]
 ORDINARY = Path(__file__).parents[1] / "ttir" / "ordinary"
@@ -266,18 +267,25 @@ def refused(name: str, **asked: Any) -> str:
     return str(raised.value)
 
 
-def test_a_split_that_is_no_module_is_not_tried_further(monkeypatch: pytest.MonkeyPatch) -> None:
-    def verify(parsed: Parsed) -> tuple[Diagnostic, ...]:
-        split = "compute.1" in str(parsed.module)
-        return (Diagnostic("error", "it is split", "kernels.py", 188, 1),) if split else ()
+def test_a_split_that_is_no_kernel_is_not_tried_further(monkeypatch: pytest.MonkeyPatch) -> None:
+    lower = kernels.lower
 
-    monkeypatch.setattr(loops, "verify_module", verify)
+    def broken(kernel: Kernel, machine: Machine, asked: Configuration) -> Lowered:
+        """Of a kernel that is split, the first operation is missing."""
+        made = lower(kernel, machine, asked)
+        body = made.kernel.body
+        if asked.consumers == 1:
+            return made
+        return Lowered(replace(made.kernel, body=replace(body, operations=body.operations[1:])))
+
+    monkeypatch.setattr(kernels, "lower", broken)
     source.cache_clear()
     assert "compute_1_agent" not in source("layers")
     source.cache_clear()
-    assert refused("layers", consumers=2) == (
-        "kernels.py:188:1: error: it cannot be lowered for h200: it is split"
-    )
+    told = refused("layers", consumers=2)
+    assert told.startswith("kernels.py:")
+    assert "error: it cannot be lowered: `" in told
+    assert told.endswith(", which is not made before it")
 
 
 @pytest.mark.parametrize("count", [1, 2])

@@ -18,9 +18,10 @@ from kernel_numpy import rounded, run
 from stretto.api.kernels import KernelMode
 from stretto.cli.main import main
 from stretto.errors import StrettoError
+from stretto.extraction.kernels import kernel_loops
 from stretto.frontends.cutile import read_cutile
-from stretto.ir import read_kernels, write_kernels
-from stretto.ir.kernels.loops import lowered_module
+from stretto.ir import write_kernels
+from stretto.ir.kernels.writing import lowered_module
 from stretto.ir.loops import read_loops
 from stretto.ir.parsing import Parsed, verify_module
 from stretto.kernel import Kernel, KernelError, Operation, Region, Scalar, Value
@@ -236,7 +237,7 @@ def test_the_examples_have_loops_on_both_machines(file: Path, machine: str) -> N
     assert loops
     text, _ = write_kernels((kernel_of(file),), load_machine(machine), DEFAULT)
     assert f"func.func @{file.stem}(" in text
-    again, _ = read_kernels(str(file), (kernel_of(file),), load_machine(machine), DEFAULT)
+    again, _ = kernel_loops(str(file), (kernel_of(file),), load_machine(machine), DEFAULT)
     assert [loop.name for loop in again] == [loop.name for loop in loops]
 
 

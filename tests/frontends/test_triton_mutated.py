@@ -10,7 +10,7 @@ import pytest
 
 from stretto.errors import StrettoError
 from stretto.frontends.triton import read_ttir
-from stretto.ir.kernels.loops import lowered_module
+from stretto.ir.kernels.writing import lowered_module
 from stretto.ir.loops import read_loops
 from stretto.ir.parsing import Parsed, verify_module
 from stretto.machine import load_machine

@@ -126,10 +126,6 @@ _FRAME = """module {{
             "k.py:4:9: error: `f` of a library, whose value is not known",
         ),
         (
-            '%x = tt.dot_scaled %n scale %n, %n lhs = e4m3 : i32 -> i32 loc("k.py":5:0)',
-            "k.py:5:1: error: `tt.dot_scaled`, a block-scaled product, cannot be lowered; only",
-        ),
-        (
             '%x = tt.elementwise_inline_asm "nop; // $0" {pure = false} -> i32 loc("k.py":6:3)',
             "k.py:6:4: error: assembly that does more than compute; say is_pure=True",
         ),

@@ -16,7 +16,7 @@ from rich_loops import rich_problem
 from stretto import Loop, ScheduleAnalysis, StrettoError
 from stretto.frontends.random_loops import random_loop
 from stretto.generate import improve as improving
-from stretto.generate.kernel import Compiled, moving
+from stretto.generate.kernel import COMPILED, moving
 from stretto.generate.kernel.board import Worth
 from stretto.generate.ladder.rau import refine
 from stretto.generate.problem import Options, Problem, make_problem
@@ -147,7 +147,7 @@ def test_what_a_recurrence_ties_together_counts_together_where_it_moves() -> Non
     assert found.ii == stretto.schedule(loop, without=["improve"]).ii
 
 
-@pytest.mark.skipif(Compiled is None, reason="nothing was compiled here")
+@pytest.mark.skipif(not COMPILED, reason="nothing was compiled here")
 def test_compiled_and_in_python_the_moves_are_the_same() -> None:
     assert not str(moving.__file__).endswith(".py")
     twin = source()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -12,10 +14,10 @@ from hypothesis import strategies as st
 from generated import Problem as Generated
 from generated import problems
 from naive_bounds import paths
-from stretto.generate.kernel import DONE, FAILED, MORE, Compiled, Core, core_of
+from naive_seats import Seats as Twin
+from stretto.generate import kernel
+from stretto.generate.kernel import COMPILED, DONE, FAILED, MORE, Core, Seats, core_of
 from stretto.generate.kernel.sharing import shared_sets
-from stretto.generate.kernel.twin import Seats
-from stretto.generate.kernel.twin import Seats as Twin
 from stretto.generate.problem import Options, Problem, make_problem
 from stretto.loop import Constraint, Dependence, Facts, Loop, Op, Use
 from stretto.lower_bounds import bounds_of
@@ -26,7 +28,21 @@ from stretto.solution.views import analyse
 from stretto.verification import verify
 from tiny_loops import with_offsets
 
-needs_compiled = pytest.mark.skipif(Compiled is None, reason="nothing was compiled here")
+
+def source() -> type[Seats]:
+    """The loops as Python runs them."""
+    path = Path(kernel.__file__).parent / "seats.py"
+    spec = spec_from_file_location("seats_in_python", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.Seats
+
+
+InPython = source()
+ALIKE = {Seats: "compiled", InPython: "in Python"}
+"""The seating loops, in both worlds."""
 
 
 def problem_of(generated: Generated, *, fuse: bool = False) -> Problem:
@@ -40,7 +56,7 @@ def test_it_is_compiled_where_a_compiler_is() -> None:
     from shutil import which  # noqa: PLC0415
 
     if which("cc") or which("gcc"):
-        assert Compiled is not None
+        assert COMPILED
 
 
 # Both alike ---------------------------------------------------------------------------------------
@@ -56,7 +72,7 @@ def plans(core: Core, rng: random.Random) -> list[tuple[str, tuple[object, ...]]
     ]
 
 
-def alike(a: Seats, b: Seats, core: Core, ii: int, rng: random.Random) -> None:
+def alike(a: Seats, b: Twin, core: Core, ii: int, rng: random.Random) -> None:
     """Every plan on both, in uneven runs of steps: the same at every stop."""
     assert a.at(ii, core.segments(ii), core.floors(ii))
     assert b.at(ii, core.segments(ii), core.floors(ii))
@@ -85,27 +101,25 @@ def alike(a: Seats, b: Seats, core: Core, ii: int, rng: random.Random) -> None:
         assert a.starts() == b.starts()
 
 
-@needs_compiled
-@given(problems(), st.integers(0, 6), st.integers(0, 1 << 30))
-def test_the_compiled_loops_do_what_their_twin_does(
-    generated: Generated, more: int, seed: int
+@pytest.mark.parametrize("world", ALIKE, ids=ALIKE.get)
+@given(generated=problems(), more=st.integers(0, 6), seed=st.integers(0, 1 << 30))
+def test_the_loops_do_what_their_twin_does(
+    world: type[Seats], generated: Generated, more: int, seed: int
 ) -> None:
-    assert Compiled is not None
     problem = problem_of(generated, fuse=True)
     ii = bounds_of(problem).mii + more
     for sets in ([], shared_sets(problem, ii)):
         core = core_of(problem, sets)
         twin = Twin(core)
         if not twin.at(ii, core.segments(ii), core.floors(ii)):
-            assert not Compiled(core).at(ii, core.segments(ii), core.floors(ii))
+            assert not world(core).at(ii, core.segments(ii), core.floors(ii))
             continue
-        alike(Compiled(core), twin, core, ii, random.Random(seed))
+        alike(world(core), twin, core, ii, random.Random(seed))
 
 
-@needs_compiled
+@pytest.mark.parametrize("world", ALIKE, ids=ALIKE.get)
 @pytest.mark.parametrize("seed", range(4))
-def test_also_on_loops_with_groups_depths_and_pending(seed: int) -> None:
-    assert Compiled is not None
+def test_also_on_loops_with_groups_depths_and_pending(world: type[Seats], seed: int) -> None:
     loop, machine = crowd(seed)
     problem = make_problem(loop, machine, Options())
     core = core_of(problem)
@@ -114,9 +128,9 @@ def test_also_on_loops_with_groups_depths_and_pending(seed: int) -> None:
     for more in (0, 3, 11):
         segments, floors = core.segments(ii + more), core.floors(ii + more)
         if not Twin(core).at(ii + more, segments, floors):  # groups and dependences contradict
-            assert not Compiled(core).at(ii + more, segments, floors)
+            assert not world(core).at(ii + more, segments, floors)
             core = core_of(problem, tie=False)
-        alike(Compiled(core), Twin(core), core, ii + more, rng)
+        alike(world(core), Twin(core), core, ii + more, rng)
 
 
 def crowd(seed: int) -> tuple[Loop, Machine]:
@@ -219,7 +233,7 @@ def test_what_was_folded_is_put_back_legally(seed: int) -> None:
     problem = make_problem(loop, machine, Options())
     ii = bounds_of(problem).mii + 2
     core = core_of(problem)
-    seats = Twin(core)
+    seats = Seats(core)
     assert seats.at(ii, core.segments(ii), core.floors(ii))
     seats.iterate(seats.heights(), 50 * core.size, True)
     assert seats.run(1 << 40) == DONE

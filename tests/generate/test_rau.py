@@ -11,9 +11,9 @@ from brute_force import legal_schedules
 from generated import Problem as Generated
 from generated import problems
 from naive_bounds import paths
-from stretto.generate.kernel import core_of
-from stretto.generate.kernel.twin import Seats as Twin
-from stretto.generate.kernel.twin import stretches
+from naive_seats import Seats as Twin
+from naive_seats import stretches
+from stretto.generate.kernel import Seats, core_of
 from stretto.generate.ladder.rau import never_fits, refine
 from stretto.generate.ladder.rings import (
     bytes_needed,
@@ -82,14 +82,14 @@ def test_stages_keep_cycles_and_meet_every_dependence(
     assume(ii >= mii(problem))
     core = core_of(problem, tie=False)
     cycles = [data.draw(st.integers(0, ii - 1)) for _ in core.nodes]
-    twin = Twin(core)
-    assert twin.at(ii, core.segments(ii), core.floors(ii))
-    twin.put(cycles)
-    if not twin.staged():
+    seats = Seats(core)
+    assert seats.at(ii, core.segments(ii), core.floors(ii))
+    seats.put(cycles)
+    if not seats.staged():
         # Only a recurrence can make cycles impossible.
         assert core.recurrences
         return
-    starts = [start for start in twin.starts() if start is not None]
+    starts = [start for start in seats.starts() if start is not None]
     assert [start % ii for start in starts] == cycles
     assert all(start >= 0 for start in starts)
     for src, steps in enumerate(core.succs):

@@ -12,10 +12,10 @@ import stretto
 from generated import Problem, problems
 from ims_process import Flat, flat
 from ims_twin import run_twin
+from naive_seats import Seats as Twin
 from speed_loops import KINDS, loop_of
 from stretto import Loop, Machine
-from stretto.generate.kernel import DONE, Compiled, seats_for, whole_of
-from stretto.generate.kernel.twin import Seats as Twin
+from stretto.generate.kernel import COMPILED, DONE, Seats, whole_of
 from stretto.generate.ladder.rau import Refiner
 from stretto.generate.problem import LONG, Options, make_problem
 from stretto.generate.problem import Problem as Search
@@ -35,7 +35,9 @@ def both(loop: Loop, machine: Machine) -> tuple[Search, Flat]:
     return problem, flat(loop, machine, bounds_of(problem).mii)
 
 
-def first_found(problem: Search, kind: type[Twin], first: int, last: int) -> tuple[int, list[int]]:
+def first_found(
+    problem: Search, kind: type[Seats | Twin], first: int, last: int
+) -> tuple[int, list[int]]:
     """The II at which seats of a kind end by Rau's own plan, and their starts."""
     core = whole_of(problem)
     seats = kind(core)
@@ -54,7 +56,7 @@ def test_its_decisions_are_those_of_the_textbook(kind: str, ops: int, seed: int)
     problem, naive = both(*loop_of(kind, ops, seed))
     told = run_twin(naive, LONG, seconds=120.0)
     assert told.finished
-    for seats in {Twin, seats_for(whole_of(problem), told.ii)}:
+    for seats in (Twin, Seats):
         assert first_found(problem, seats, naive.mii, told.ii) == (told.ii, list(told.starts))
 
 
@@ -87,7 +89,7 @@ def not_at_all(_hunt: object, _first: int) -> None:
     """In place of the sweep."""
 
 
-@pytest.mark.skipif(Compiled is None, reason="takes minutes in Python")
+@pytest.mark.skipif(not COMPILED, reason="takes minutes in Python")
 def test_a_loop_is_worse_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
     loop, machine = loop_of("random", 300, 14)
     problem, _ = both(loop, machine)

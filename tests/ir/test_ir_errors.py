@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stretto.diagnostics import Diagnostic, MlirError
 from stretto.errors import StrettoError
 from stretto.ir import read_mlir
-from stretto.ir.diagnostics import Diagnostic, MlirError
 from stretto.ir.parsing import NOT_RECOGNIZED, Parsed, make_context, parse_module, verify_module
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import stretto
 from generated import Problem, problems
+from stretto.diagnostics import MlirError
 from stretto.ir import read_programs as programs_of_text
-from stretto.ir.diagnostics import MlirError
 from stretto.ir.loops import read_loops
 from stretto.ir.loops.writer import print_module
 from stretto.ir.opt.__main__ import main

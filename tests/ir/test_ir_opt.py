@@ -26,7 +26,7 @@ from xdsl.universe import XDSL_UNIVERSE, Universe
 from xdsl.utils.exceptions import PassFailedException
 
 from stretto.cli.main import main as stretto
-from stretto.ir.diagnostics import Diagnostic, Severity
+from stretto.diagnostics import Diagnostic, Severity
 from stretto.ir.opt.__main__ import main
 from stretto.ir.opt.chunks import (
     Chunk,

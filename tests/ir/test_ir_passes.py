@@ -16,8 +16,8 @@ from xdsl.utils.exceptions import PassFailedException
 
 from generated import Problem, problems
 from stretto import schedule
+from stretto.diagnostics import MlirError
 from stretto.ir import read_mlir, read_schedules, write_mlir
-from stretto.ir.diagnostics import MlirError
 from stretto.ir.loops import LoopInModule, read_loops
 from stretto.ir.loops.writer import print_module
 from stretto.ir.parsing import Parsed, parse_module

@@ -10,9 +10,11 @@ import pytest
 
 import stretto
 from documents import parse_loop
+from stretto.diagnostics import MlirError
+from stretto.extraction import positioned
 from stretto.ir import read_mlir
-from stretto.ir.diagnostics import MlirError
-from stretto.ir.loops import LoopsOfModule, positioned, read_loops
+from stretto.ir.loops import LoopsOfModule, read_loops
+from stretto.ir.loops.module import Module
 from stretto.ir.parsing import parse_module
 from stretto.loop import (
     Access,
@@ -678,7 +680,7 @@ def test_faults_of_a_prepared_loop_stand_where_they_belong() -> None:
     (item,) = read_loops(parsed).loops
     with pytest.raises(LoopError) as caught:
         stretto.prepare(item.loop)
-    assert positioned(parsed, item, caught.value).diagnostics[0].line == 14
+    assert positioned(Module(parsed), item, caught.value).diagnostics[0].line == 14
 
 
 def test_a_machine_nobody_knows() -> None:

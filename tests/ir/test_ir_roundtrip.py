@@ -97,7 +97,7 @@ TYPES = st.sampled_from(
         "token",
         "ptr",
         "4xsi8",
-        "f17",
+        "i17",
         "tf32",
     ]
 )

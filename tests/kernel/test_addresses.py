@@ -9,13 +9,13 @@ import pytest
 from xdsl.context import Context
 
 import stretto
+from stretto.diagnostics import MlirError
 from stretto.frontends.triton import read_ttir
 from stretto.ir import read_mlir
-from stretto.ir.diagnostics import MlirError
 from stretto.ir.dialect.types import shape_of
-from stretto.ir.kernels.loops import lowered_module
+from stretto.ir.kernels.writing import lowered_module
 from stretto.ir.loops import read_loops
-from stretto.ir.loops.addresses import Addresses
+from stretto.ir.loops.module import Addresses
 from stretto.ir.loops.writer import print_module
 from stretto.ir.parsing import Parsed, parse_module
 from stretto.ir.passes.axis_analysis import FACTS, AxisAnalysis

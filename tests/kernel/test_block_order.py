@@ -15,8 +15,9 @@ import stretto
 from gluon_cases import EXAMPLES, near, shipped
 from stretto.compile.sources import kernels_of
 from stretto.frontends import read_input
-from stretto.kernel import Builder, Kernel, Location, Parameter, Value
+from stretto.kernel import Kernel, Location, Parameter, Value
 from stretto.kernel.block_order import NUMBER, with_longest_first
+from stretto.kernel.building import Builder
 from stretto.kernel.configuration import Configuration
 from stretto.kernel.pipeline import lower
 from stretto.kernel.tree import Lowered

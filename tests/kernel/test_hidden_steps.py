@@ -17,8 +17,8 @@ from stretto.api.kernels import kernels_of
 from stretto.compile import loop_schedules
 from stretto.compile.candidates import STAGES
 from stretto.compile.emitted import EmittedKernel
-from stretto.ir.diagnostics import MlirError
-from stretto.ir.kernels.running import runnable_text
+from stretto.diagnostics import MlirError
+from stretto.ir import runnable_text
 from stretto.kernel import Kernel
 from stretto.kernel.configuration import Configuration
 from stretto.kernel.hidden_steps import HIDDEN

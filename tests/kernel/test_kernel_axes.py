@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from stretto.frontends.triton import read_ttir
-from stretto.kernel import Builder, Kernel, Location, Parameter, Region, Scalar, Tile, Value
+from stretto.kernel import Kernel, Location, Parameter, Region, Scalar, Tile, Value
 from stretto.kernel.axes import Axis, analyse
+from stretto.kernel.building import Builder
 from stretto.kernel.pipeline import lower
 from stretto.machine import load_machine
 from stretto.simulation.kernels.arrays import Array

@@ -15,11 +15,12 @@ from stretto.frontends.triton import read_ttir
 from stretto.ir import read_programs
 from stretto.ir.dialect.pipelined import WorkTileInfoOp
 from stretto.ir.kernels.functions import kernels_of
-from stretto.ir.kernels.loops import lowered_module
+from stretto.ir.kernels.writing import lowered_module
 from stretto.ir.parsing import parse_module
 from stretto.ir.passes.generate_schedule import GenerateSchedule
 from stretto.ir.passes.materialize_schedule import MaterializeSchedule
-from stretto.kernel import Kernel, KernelError, check_kernel
+from stretto.kernel import Kernel, KernelError
+from stretto.kernel.checking import check_kernel
 from stretto.kernel.lowering.branches import straightened
 from stretto.kernel.lowering.work_tiles import has_loop_inside
 from stretto.kernel.pipeline import lower

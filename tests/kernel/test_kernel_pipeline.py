@@ -9,8 +9,9 @@ import pytest
 import stretto
 from stretto.api.kernels import kernel_source
 from stretto.compile.sources import kernels_of
+from stretto.extraction.kernels import runnable_kernels
 from stretto.frontends import read_input
-from stretto.ir.kernels.running import runnable_kernels, runnable_text
+from stretto.ir import runnable_text
 from stretto.kernel import Kernel, KernelError
 from stretto.kernel.configuration import Configuration
 from stretto.kernel.pipeline import passes

@@ -60,7 +60,10 @@ def test_the_first_time_of_each_is_thrown_away() -> None:
         ([99] * 5, [100] * 5, None),  # within the margin
         ([90] * 4, [100] * 5, None),  # too few
         ([90, 90, 90, 200, 200], [100, 100, 100, 80, 80], None),  # they do not agree
-        ([700, 710], [100, 101], Runner.THEIRS),  # far slower: no need for more
+        ([122, 130], [100, 101], Runner.THEIRS),  # far slower: no need for more
+        ([119, 130], [100, 101], None),
+        ([104, 130, 105], [100, 101, 99], Runner.THEIRS),  # slower each time
+        ([102, 130, 105], [100, 101, 99], None),
         ([100, 101], [700, 710], None),  # far faster: it may be luck
         ([700], [100, 101], None),
     ],

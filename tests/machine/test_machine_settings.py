@@ -10,10 +10,13 @@ from pathlib import Path
 
 import pytest
 
+import stretto
 from stretto.errors import DocumentError, StrettoError
+from stretto.loop import Demand, Facts, Loop, Op, Operand, Space, Storage, TileType, Use, Value
 from stretto.machine import Machine, load_machine, machine_names, read_machine
 from stretto.machine.digest import digest
 from stretto.machine.settings import Setting, parse_setting, settings_toml, with_settings
+from stretto.solution import spilling
 
 CHANGED: dict[str, Setting] = {
     "budgets.smem.bytes": 65536,
@@ -66,6 +69,62 @@ def test_a_published_capacity_is_the_figure_of_its_rule(name: str, path: str) ->
     row = name if name.startswith("cells") else f"tier2.{name}"
     with pytest.raises(StrettoError, match="value"):
         with_settings("blackwell", {f"{row}.value": before[name] + 2}, {})
+
+
+TILE = TileType((128, 128), "f32")
+
+
+def crowd(use: Use | None = None, demand: Demand | None = None, kind: str = "other") -> Loop:
+    """Four operations that are alike."""
+    uses = None if kind != "other" else (use or Use("omitted_simt", 4),)
+    asked = () if demand is None else (demand,)
+    names = [f"op{i}" for i in range(4)]
+    ops = tuple(
+        Op(
+            name,
+            kind,
+            uses=uses,
+            latency=None if uses is None else 4,
+            demands=asked,
+            facts=Facts(bank=0),
+        )
+        for name in names
+    )
+    return Loop("crowd", ops, machine="blackwell")
+
+
+def held(space: Space, registers: bool = False) -> Loop:
+    """A tile that is loaded and read two IIs later, at the earliest, if there is room for three."""
+    where = None if registers else "tile"
+    storages = () if registers else (Storage("tile", space, TILE.bytes),)
+    writes = () if registers else ("tile",)
+    load = Op("load", "other", (), ("v",), (), writes, uses=(Use("tma", 8),), latency=20)
+    take = Op("take", "other", (Operand("v"),), uses=(Use("tp_smem_rd", 8),), latency=8)
+    return Loop("held", (load, take), (Value("v", TILE, where),), storages, machine="blackwell")
+
+
+FIGURES: dict[str, tuple[Loop, int]] = {
+    "slots.alu_or_fmaheavy.capacity": (crowd(Use("alu_or_fmaheavy", 4)), 2),
+    "slots.dual_alu.capacity": (crowd(Use("dual_alu", 4)), 2),
+    "slots.tp_smem_rd.fusion_cap": (crowd(kind="async.smem_read"), 2),
+    "pools.smem_lock.cap": (crowd(demand=Demand("smem_lock", 1)), 2),
+    "pools.register_bank.cap": (crowd(demand=Demand("register_bank", 1)), 1),
+    "pools.bank_width.cap": (crowd(demand=Demand("bank_width", 1024)), 1024),
+    "budgets.smem.bytes": (held("smem"), 65_536),
+    "budgets.tmem.bytes": (held("tmem"), 65_536),
+    "budgets.register.bytes": (held("register", registers=True), 65_536),
+}
+"""By the place of each figure that rows are bound to: a loop, and a number that changes it."""
+
+
+@pytest.mark.parametrize("path", dict.fromkeys(path for _, path in BOUND))
+def test_a_changed_figure_changes_a_schedule(path: str) -> None:
+    loop, number = FIGURES[path]
+    plain = stretto.schedule(loop, generator="cost-based")
+    changed = stretto.schedule(
+        loop, with_settings("blackwell", {path: number}, {}), generator="cost-based"
+    )
+    assert (plain.ii, spilling(plain)) != (changed.ii, spilling(changed))
 
 
 def test_every_row_of_the_tier_two_and_of_the_cells_is_bound_or_dominated() -> None:
@@ -185,3 +244,17 @@ def test_the_short_form_is_read() -> None:
     for wrong in ("", "=", "a", "a=", "=1"):
         with pytest.raises(StrettoError, match="is no setting"):
             parse_setting(wrong)
+
+
+def test_a_machine_without_a_name_has_that_of_its_file(tmp_path: Path) -> None:
+    file = tmp_path / "slower.toml"
+    file.write_text('extends = "blackwell"\n', encoding="utf-8")
+    machine = load_machine(str(file))
+    assert (machine.name, machine.extends) == ("slower", "blackwell")
+
+
+def test_a_required_key_that_is_misspelled_is_told_with_what_stands_there(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text('[machine]\nname = "mine"\n[slots.tma]\ncapcity = 1\n', encoding="utf-8")
+    with pytest.raises(DocumentError, match="is missing; there is `capcity`; is that meant"):
+        load_machine(str(file))

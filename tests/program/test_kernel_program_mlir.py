@@ -18,7 +18,7 @@ from kernel_cases import CASES
 from stretto.api.emitting import emit
 from stretto.cli.main import main
 from stretto.compile.emitted import EmittedKernel
-from stretto.ir.diagnostics import MlirError
+from stretto.diagnostics import MlirError
 from stretto.ir.kernel_programs import kernel_program_text, read_kernel_program
 from stretto.ir.kernel_programs.fields import called, fields_of, kind_of_operation, records
 from stretto.ir.parsing import parse_module

@@ -10,8 +10,8 @@ import pytest
 import stretto
 from rich_loops import rich_problem
 from stretto.cli.main import main
+from stretto.diagnostics import MlirError
 from stretto.errors import StrettoError
-from stretto.ir.diagnostics import MlirError
 from stretto.ir.loops.writer import print_module, write_loop
 from stretto.ir.passes.published import II, START, publish, published_on, read_schedules
 from stretto.loop import Dependence, Facts, Loop, Op, Use

@@ -5,9 +5,10 @@ stretto.emit("matmul.ttir", "h200")  ──►  .source, .analyses, .consumers, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
+from typing import TYPE_CHECKING
 
 from stretto.api import deadline_of
 from stretto.api.kernels import kernel_given
@@ -17,11 +18,15 @@ from stretto.compile.choice import Assemble, chosen
 from stretto.compile.emitted import EmitMode, EmittedKernel
 from stretto.compile.kernel_programs import as_it_stands, program_in, require_no_options
 from stretto.deadline import Deadline, cut_off
+from stretto.errors import StrettoError
 from stretto.kernel import Kernel
 from stretto.kernel.configuration import Blocks
 from stretto.kinds import checked
 from stretto.machine import Machine
 from stretto.program.traces import Tracing
+
+if TYPE_CHECKING:
+    from stretto.prediction.numbers import Number
 
 
 @checked
@@ -38,6 +43,8 @@ def emit(
     assemble: Assemble | None = None,
     tracing: Tracing | None = None,
     time_limit: float | Deadline | None = None,
+    grid: Sequence[int] | None = None,
+    arguments: Mapping[str, Number | tuple[int, ...]] | None = None,
 ) -> EmittedKernel:
     """A Triton or cuTile kernel as Gluon source, pipelined by its schedules.
 
@@ -64,10 +71,15 @@ def emit(
     and no GPU): then taken is the first that fits shared memory and runs as it was scheduled, by
     the compiler's own figures, else of those that fit the one that spills the fewest bytes.
     EmitError where none fits.
+    With `grid`, and the `arguments` that trip counts follow from (as for `predict`), the kernel is
+    the one for such a launch: several blocks may share an SM, each with fewer registers and shorter
+    rings, or without agents, where that is predicted to be faster.
     With `tracing`, the kernel takes one argument more, `trace`, to which it writes clocks.
     After `time_limit` seconds no more is tried: the answer is the best so far, `stopped`; at
     least, loops one iteration after the other.
     """
+    if arguments and grid is None:
+        raise StrettoError("arguments are those of a launch: give its grid, too")
     given = kernel_given(kernel)
     program = program_in(given)
     if program is not None:
@@ -80,5 +92,20 @@ def emit(
             deadline=deadline,
         )  # fmt: skip
     made = emitter.candidates(consumers, depth, agents, every=False)
-    told = emitter.told(chosen(made, emitter.machine, assemble, emitter.otherwise))
+    best = chosen(made, emitter.machine, assemble, emitter.otherwise)
+    asked = (mode, consumers, depth, agents, tracing, blocks)
+    if grid is not None and emitter.kernel is not None and not any(asked):
+        from stretto.compile.occupancy import (  # noqa: PLC0415 - few ask, and it predicts
+            Launch,
+            candidates,
+            settled,
+        )
+
+        launch = Launch(tuple(grid), arguments or {})
+        others = candidates(emitter.kernel, emitter.machine, launch, seed=seed, deadline=deadline)
+        best = settled(best, others, emitter.machine, launch, assemble)
+    elif grid is not None:
+        told = "the grid decides nothing where options say how a kernel is divided"
+        best = replace(best, notes=(*best.notes, told))
+    told = emitter.told(best)
     return replace(told, analyses=tuple(map(result_of, told.analyses)))

@@ -17,7 +17,7 @@ from stretto.api.solving import schedule
 from stretto.compile.sources import is_kernel, kernels_of, machine_of
 from stretto.errors import DocumentError, StrettoError
 from stretto.frontends import Source, read_input
-from stretto.ir import read_kernels, write_kernels
+from stretto.ir import write_kernels
 from stretto.kernel import Kernel
 from stretto.kernel.configuration import DEFAULT, Configuration
 from stretto.kinds import checked
@@ -31,7 +31,7 @@ from stretto.solution import counted
 
 if TYPE_CHECKING:
     from stretto.compile.emitted import EmittedKernel
-    from stretto.ir.kernels.running import RunnableKernel
+    from stretto.extraction.kernels import RunnableKernel
     from stretto.program.clocks import Covered
     from stretto.simulation.outcome import Finding
     from stretto.simulation.space import SpaceTaken
@@ -49,8 +49,10 @@ def kernel_source(
     configuration: Configuration = DEFAULT,
 ) -> Source:
     """The loops of kernels, lowered for a machine, which they name from then on."""
+    from stretto.extraction.kernels import kernel_loops  # noqa: PLC0415 - where there is a kernel
+
     target, why = machine_of(file, kernels[0], machine)
-    loops, notes = read_kernels(file, kernels, target, configuration)
+    loops, notes = kernel_loops(file, kernels, target, configuration)
     named = machine if isinstance(machine, str) else target.name
     told = why if assumed(why) else ""
     loops = tuple(replace(loop, machine=named, machine_why=told) for loop in loops)
@@ -363,7 +365,8 @@ def _same(a: Any, b: Any) -> bool:
 def _runnable(
     kernel: str | PathLike[str] | Kernel, machine: Machine | str | None
 ) -> RunnableKernel:
-    from stretto.ir.kernels.running import runnable_kernels, runnable_text  # noqa: PLC0415
+    from stretto.extraction.kernels import runnable_kernels  # noqa: PLC0415
+    from stretto.ir import runnable_text  # noqa: PLC0415
 
     kernels: tuple[Kernel, ...] = ()
     if isinstance(kernel, Kernel):

@@ -47,7 +47,7 @@ SILENCE = 10.0
 class Reply:
     """What a command has to say."""
 
-    document: Callable[[], dict[str, Any]]
+    document: Callable[[], Mapping[str, Any]]
     """What it says to programs; made where it is asked for, as are lines."""
     lines: Callable[[], list[str]]
     """What it says to people."""
@@ -513,6 +513,8 @@ def emit(arguments: argparse.Namespace) -> Reply:
         seed=arguments.seed,
         tracing="marks" if arguments.trace else None,
         time_limit=arguments.time_limit,
+        grid=arguments.grid,
+        arguments=dict(arguments.argument),
     )
     told = assumption(made.machine, made.machine_why)
     notes = [*([told] if told else []), *made.notes]

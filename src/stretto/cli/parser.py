@@ -209,9 +209,9 @@ class _Version(argparse.Action):
     """Says the version, and whether the compiled core is there."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        from stretto.generate.kernel import Compiled
+        from stretto.generate.kernel import COMPILED
 
-        core = "compiled core" if Compiled else "no compiled core: the search runs in Python"
+        core = "compiled core" if COMPILED else "no compiled core: the search runs in Python"
         write_out(f"stretto {__version__} ({core})\n")
         parser.exit()
 
@@ -344,6 +344,7 @@ def _add_format(command: Parser, name: str) -> None:
 _PROBLEM = "input --machine --loop --max-stages"
 _SEARCH = "--serial-threshold --no-fuse --strict --pin --without --effort --json --output --verbose"
 _LIMITS = "--time-limit --work-limit --workers --seed"
+_LAUNCHED = "launched-grid --argument --time-limit --trace --json --output"
 _EMITTED = "emitted --consumers --depth --seed"
 _PREDICTED = "--clock --what-if --assembled --measured --json --output"
 _ASKED = (
@@ -391,7 +392,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "emit": (
         "Writes a kernel as Gluon source, pipelined by its schedules.",
-        f"whole --to target {_EMITTED} --agents tiled --time-limit --trace --json --output",
+        f"whole --to target {_EMITTED} --agents tiled {_LAUNCHED}",
     ),
     "convert": (
         "Writes a loop in another format, and tells what that cannot say of it.",
@@ -459,6 +460,7 @@ _NAMES = {
     "settings": ("--set",),
     "axes": ("--axis",),
     "swept-grid": ("--grid",),
+    "launched-grid": ("--grid",),
     "stages": ("--max-stages",),
     "several": ("--consumers",),
     "config-limit": ("--time-limit",),
@@ -651,6 +653,11 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         action="append",
         required=True,
         dest="grids",
+    ),
+    "launched-grid": _takes(
+        grid,
+        "X[,Y[,Z]]",
+        "for a launch of so many blocks: several share an SM where that is predicted to be faster",
     ),
     "--argument": _takes(
         launched,

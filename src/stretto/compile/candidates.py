@@ -20,7 +20,7 @@ from stretto.compile.versions import Versions
 from stretto.deadline import NEVER, Deadline, OverdueError
 from stretto.emission import EmitError
 from stretto.errors import StrettoError
-from stretto.ir.kernels.running import RunnableKernel
+from stretto.extraction.kernels import RunnableKernel
 from stretto.kernel import Kernel
 from stretto.kernel.configuration import DEFAULT, Blocks
 from stretto.kernel.errors import KernelError
@@ -103,6 +103,12 @@ class Emitter:
     def machine(self) -> Machine:
         """What it is emitted for."""
         return self._rooms.machine
+
+    @property
+    def kernel(self) -> Kernel | None:
+        """The kernel of tiles that it is made of; None where it was lowered before."""
+        given = self._rooms.given
+        return given.kernel if isinstance(given, TileKernel) else None
 
     @property
     def counts(self) -> tuple[int, ...]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from os import PathLike, fspath
+from typing import TYPE_CHECKING
 
 from stretto.compile.emitted import EmitMode
 from stretto.compile.kernel_programs import require_kernel
 from stretto.compile.sources import is_kernel, kernels_of, machine_of
 from stretto.errors import DocumentError, listed
+from stretto.extraction.kernels import RunnableKernel, runnable_kernels
 from stretto.frontends import is_mlir, read_input
-from stretto.ir import read_schedules
-from stretto.ir.kernels.running import RunnableKernel, runnable_kernels, runnable_text
-from stretto.ir.passes.published import PublishedLoop
+from stretto.ir import read_schedules, runnable_text
 from stretto.kernel import Kernel
 from stretto.kernel.configuration import DEFAULT, Blocks, Configuration
 from stretto.kernel.tree import kind_of
@@ -21,6 +21,9 @@ from stretto.machine import Machine, load_machine
 from stretto.machine.choice import ASKED, NAMED, chosen_for_kernel
 from stretto.ops.opcodes import opcode
 from stretto.solution import counted
+
+if TYPE_CHECKING:
+    from stretto.ir.passes.published import PublishedLoop
 
 
 def multiplies(kernel: Kernel) -> bool:
@@ -37,7 +40,7 @@ class TileKernel:
     machine_why: str
     blocks: Blocks = DEFAULT.blocks
     copies: bool = True
-    schedules: Mapping[str, PublishedLoop] = field(default_factory=dict[str, PublishedLoop])
+    schedules: Mapping[str, PublishedLoop] = field(default_factory=dict[str, "PublishedLoop"])
 
     @property
     def name(self) -> str:

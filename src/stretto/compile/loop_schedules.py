@@ -11,8 +11,8 @@ from stretto.compile.rooms import Rooms
 from stretto.compile.scheduled import ONCE, ScheduledLoop, kept, scheduled
 from stretto.deadline import Deadline
 from stretto.exact import WORK, limits_of
+from stretto.extraction.kernels import RunnableLoop
 from stretto.generate import SERIAL
-from stretto.ir.kernels.running import RunnableLoop
 from stretto.kernel.wiring import LoopWiring
 from stretto.loop import Loop
 from stretto.machine import Machine

@@ -13,7 +13,7 @@ from stretto.compile.given import GivenKernel, TileKernel
 from stretto.compile.scheduled import ScheduledLoop
 from stretto.compile.workers import workers_of
 from stretto.errors import StrettoError, listed
-from stretto.ir.kernels.running import RunnableKernel, RunnableLoop
+from stretto.extraction.kernels import RunnableKernel, RunnableLoop
 from stretto.kernel import Operation, Value
 from stretto.kernel.types import Buffer, Tile
 from stretto.machine import Machine

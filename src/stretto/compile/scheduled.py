@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stretto.deadline import NEVER, Deadline
+from stretto.diagnostics import MlirError
 from stretto.exact import II, OBJECTIVE, Limits, ProofOptions
 from stretto.generate import EXACT
 from stretto.generate.problem import RETRIES, TIES, Options
-from stretto.ir.diagnostics import MlirError
-from stretto.ir.passes.published import PublishedLoop
 from stretto.loop import Loop
 from stretto.machine import Machine
 from stretto.resources.prepare import Prepared, prepare
@@ -21,6 +20,9 @@ from stretto.solve.collecting import seldom
 from stretto.solve.given import analysed, require_legal
 from stretto.solve.requested import requested
 from stretto.verification import verify
+
+if TYPE_CHECKING:
+    from stretto.ir.passes.published import PublishedLoop
 
 ONCE = (RETRIES, TIES)
 """Left out of schedules: several numbers of stages are tried here, and the solver has its turn.

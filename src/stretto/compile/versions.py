@@ -9,8 +9,8 @@ from stretto.compile.loop_schedules import LoopSchedules
 from stretto.compile.rooms import Rooms, endless
 from stretto.compile.scheduled import ScheduledLoop, scheduled
 from stretto.emission import emit_gluon
+from stretto.extraction.kernels import RunnableKernel
 from stretto.generate import SERIAL
-from stretto.ir.kernels.running import RunnableKernel
 from stretto.kernel import Kernel
 from stretto.machine import Machine
 from stretto.materialization import materialize

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from stretto.compile.emitted import EmitMode
 from stretto.emission import EmitError
-from stretto.ir.kernels.running import RunnableKernel
+from stretto.extraction.kernels import RunnableKernel
 from stretto.kernel.lowering.held import GROUP_ROWS, groups_of
+from stretto.kernel.lowering.written import TMA_LOAD
 from stretto.kernel.partition import ONE_CONSUMER
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Buffer, Tile, shape_of
 from stretto.machine import Machine
+from stretto.machine.sharing import registers_left
 from stretto.ops.opcodes import opcode
 from stretto.program.builder import Worker
 from stretto.solution import counted
@@ -46,6 +49,9 @@ def workers_of(
     warps = groups * compute.warps
     if mode == "unspecialized":
         stated = ready.kernel.warps or compute.warps
+        copied = any(kind_of(op) == TMA_LOAD for op in ready.kernel.walk())
+        if held and copied and 1 < stated < compute.warps:
+            stated = compute.warps  # with two, an H200 read tiles that were not there yet
         if sums:  # one group reads tensor memory, or two
             stated = min(stated, 2 * compute.warps)
         return [Worker("all", max(warps, stated) if made else stated, most)]
@@ -53,9 +59,14 @@ def workers_of(
     found = [Worker(name, warps, compute.registers or most) for name in computing]
     copy = machine.agent_for("tma")
     wanted = {*asked, multiply.name, "" if copy is None else copy.name}
-    found += [
+    others = [
         Worker(agent.name, agent.warps, agent.registers or most, False, agent is multiply)
         for agent in machine.agents
         if agent.name in wanted and agent is not compute
     ]
+    if machine.blocks > 1:
+        beside = [(worker.warps, worker.registers) for worker in others]
+        left = registers_left(machine, warps * len(computing), beside)
+        found = [replace(worker, registers=min(worker.registers, left)) for worker in found]
+    found += others
     return sorted(found, key=lambda worker: copy is not None and worker.name == copy.name)

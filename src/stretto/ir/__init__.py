@@ -15,6 +15,7 @@ TYPE_CHECKING = False  # typing takes a while to load, and `stretto-opt` starts 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from stretto.extraction.kernels import RunnableKernel
     from stretto.ir.passes.published import PublishedLoop
     from stretto.kernel import Kernel
     from stretto.kernel.configuration import Configuration
@@ -38,38 +39,39 @@ def read_mlir(
     is relative to the folder of `file`.
     """
     starting.load(_PARSING, "stretto.ir.loops")
-    from stretto.ir.loops import read_loops, schedulable  # noqa: PLC0415
+    from stretto.extraction import loops_of, notes_of, schedulable  # noqa: PLC0415
+    from stretto.ir.loops.module import Module  # noqa: PLC0415
     from stretto.ir.parsing import parse_module  # noqa: PLC0415
-    from stretto.loop import Note, Place  # noqa: PLC0415
+
+    module = Module(parse_module(text, file))
+    found = schedulable(module, loops_of(module, machine))
+    return tuple(item.loop.in_file(file) for item in found.loops), notes_of(found)
+
+
+def runnable_text(file: str, text: str, machine: Machine | None) -> tuple[RunnableKernel, ...]:
+    """The kernels of an MLIR text, each with its loops, as they are lowered already."""
+    starting.load(_PARSING, "stretto.ir.loops")
+    from stretto.extraction import loops_of, schedulable  # noqa: PLC0415
+    from stretto.extraction.kernels import runnable  # noqa: PLC0415
+    from stretto.ir.kernels.functions import kernels_of  # noqa: PLC0415
+    from stretto.ir.loops.module import Module  # noqa: PLC0415
+    from stretto.ir.parsing import parse_module  # noqa: PLC0415
 
     parsed = parse_module(text, file)
-    found = schedulable(parsed, read_loops(parsed, machine))
-    notes = [Note(item.loop.at(), w.headline) for item in found.loops for w in item.warnings]
-    # That a loop is none to be pipelined is worth saying only where there is no other.
-    notes += [
-        Note(Place(), item.reason.render())
-        for item in found.left_alone
-        if item.reason.severity != "remark" or not found.loops
-    ]
-    return tuple(item.loop.in_file(file) for item in found.loops), tuple(notes)
-
-
-def read_kernels(
-    file: str, kernels: Sequence[Kernel], machine: Machine, configuration: Configuration
-) -> tuple[tuple[Loop, ...], tuple[Note, ...]]:
-    """The loops of whole kernels, lowered for a machine, and what is worth saying about them."""
-    starting.load(_PARSING, "stretto.ir.kernels.loops")
-    from stretto.ir.kernels.loops import kernel_loops  # noqa: PLC0415
-
-    return kernel_loops(file, kernels, machine, configuration)
+    module = Module(parsed)
+    found = schedulable(module, loops_of(module, machine))
+    return tuple(
+        runnable(module, found, one.kernel, one.operations, one.values)
+        for one in kernels_of(parsed)
+    )
 
 
 def write_kernels(
     kernels: Sequence[Kernel], machine: Machine, configuration: Configuration
 ) -> tuple[str, tuple[str, ...]]:
     """Whole kernels as MLIR text, lowered for a machine, and what is worth saying about them."""
-    starting.load(_PARSING, "stretto.ir.kernels.loops")
-    from stretto.ir.kernels.loops import lowered_module  # noqa: PLC0415
+    starting.load(_PARSING, "stretto.ir.kernels.writing")
+    from stretto.ir.kernels.writing import lowered_module  # noqa: PLC0415
     from stretto.ir.loops.writer import print_module  # noqa: PLC0415
 
     module, notes = lowered_module(kernels, machine, configuration)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, cast
 
 from xdsl.dialects.builtin import (
@@ -37,9 +37,9 @@ from xdsl.ir import Attribute, Operation
 
 from stretto.document import Cursor
 from stretto.errors import DocumentError
+from stretto.extraction.source import NOTHING, StatedLoop, StatedOp
 from stretto.ir.dialect import name_of, row_of, text_of
 from stretto.kernel.tree import ALIAS_SET, HIDDEN
-from stretto.loop import Loop, Op
 from stretto.loop.json import SCHEMA, read_loop, read_op
 
 STATED = "stretto."
@@ -98,25 +98,6 @@ AttributeFault = tuple[str, str]
 """The name of an attribute, and what is wrong with it."""
 
 
-@dataclass(frozen=True, slots=True)
-class StatedOp:
-    """What is stated of one operation: an `Op` of which the fields `given` count."""
-
-    op: Op
-    given: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
-class StatedLoop:
-    """What is stated of one loop: a `Loop` of which the fields `given` count."""
-
-    loop: Loop
-    given: frozenset[str]
-    trip_count: int | None = None
-    length: int | None = None
-
-
-NOTHING = StatedOp(Op("", ""), frozenset())
 _OP: dict[str, Any] = {"name": "-", "kind": "-"}
 _LOOP: dict[str, Any] = {"schema": SCHEMA, "name": "-", "ops": []}
 """What a row must have, whether it is stated or not."""

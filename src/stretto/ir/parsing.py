@@ -36,8 +36,8 @@ from xdsl.utils.exceptions import MultipleSpansParseError, ParseError, VerifyExc
 from xdsl.utils.lexer import Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
+from stretto.diagnostics import Diagnostic, MlirError, MlirText, Severity
 from stretto.ir.attributes import verify_attributes
-from stretto.ir.diagnostics import Diagnostic, MlirError, MlirText, Severity
 from stretto.ir.dialect import name_of
 from stretto.limits import DENSE_ELEMENTS, MODULE_CHARACTERS
 from stretto.loop import Written

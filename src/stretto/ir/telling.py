@@ -34,10 +34,11 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import PassFailedException
 
+from stretto.diagnostics import Diagnostic, MlirError, Severity
 from stretto.errors import StrettoError
-from stretto.ir.diagnostics import Diagnostic, MlirError, Severity
-from stretto.ir.loops import LeftAlone, LoopInModule, LoopsOfModule, positioned
-from stretto.ir.loops.flow import around
+from stretto.extraction import positioned
+from stretto.ir.loops import LeftAloneInModule, LoopInModule, LoopsOfModule
+from stretto.ir.loops.module import ANY, Module
 from stretto.ir.parsing import Parsed
 from stretto.loop import LoopError, Note
 from stretto.machine import load_machine
@@ -239,7 +240,7 @@ class Speaker:
         if isinstance(error, MlirError):
             return list(error.diagnostics)
         if isinstance(error, LoopError):
-            return list(positioned(self.parsed, self.found, error).diagnostics)
+            return list(positioned(Module(self.parsed), self.found, error).diagnostics)
         return [self.of_loop("error", error.message)]
 
     def violation(self, analysis: ScheduleAnalysis, what: Violation) -> Diagnostic:
@@ -263,7 +264,7 @@ class Speaker:
 
 
 def tell_left_alone(
-    pass_name: str, loops: LoopsOfModule, wrong: Callable[[LeftAlone], bool]
+    pass_name: str, loops: LoopsOfModule, wrong: Callable[[LeftAloneInModule], bool]
 ) -> list[Diagnostic]:
     """A remark on every loop that is not read at all, and the reason: the errors among them.
 
@@ -293,4 +294,4 @@ def check_options(machine: str | None, **counts: int | None) -> None:
 
 def _function(op: Operation) -> str:
     """The name of the function around an operation; "" where there is none."""
-    return next((at.sym_name.data for at in around(op) if isinstance(at, FuncOp)), "")
+    return next((at.sym_name.data for at in ANY.around(op) if isinstance(at, FuncOp)), "")

@@ -8,8 +8,6 @@ Front ends translate their operations into those of `operations.py`; whoever com
 alone, and asks nobody what language the kernel came from.
 """
 
-from stretto.kernel.building import Builder
-from stretto.kernel.checking import check_kernel
 from stretto.kernel.errors import KernelError
 from stretto.kernel.tree import (
     Attribute,
@@ -27,7 +25,6 @@ __all__ = [
     "OPERATIONS",
     "Attribute",
     "Buffer",
-    "Builder",
     "Kernel",
     "KernelError",
     "Location",
@@ -41,5 +38,4 @@ __all__ = [
     "Type",
     "Value",
     "View",
-    "check_kernel",
 ]

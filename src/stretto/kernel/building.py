@@ -10,9 +10,12 @@ b.add("scf.for", (lower, upper, step, zero), (total_type,), regions=(body.region
 
 from __future__ import annotations
 
+import re
+import struct
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from math import isnan
 
 from stretto.kernel.tree import NO_ATTRIBUTES, Attribute, Location, Operation, Region, Value
 from stretto.kernel.types import Scalar, Tile, Type
@@ -106,3 +109,52 @@ class Builder:
         """All that was written outside of any region."""
         (outermost,) = self._open
         return Region(tuple(outermost.operations), tuple(arguments))
+
+
+class LoweredBuilder(Builder):
+    """Writes a lowered kernel: names as MLIR keeps them, numbers as their types hold them."""
+
+    def add(
+        self,
+        name: str,
+        operands: Sequence[Value] = (),
+        types: Sequence[Type] = (),
+        attributes: Mapping[str, Attribute] = NO_ATTRIBUTES,
+        regions: Sequence[Region] = (),
+        names: Sequence[str] = (),
+    ) -> Operation:
+        """An operation, with results of these types."""
+        if name == "arith.constant":
+            attributes = {**attributes, "value": held_by(types[0], attributes["value"])}
+        plain = [plain_name(one) for one in names]
+        return super().add(name, operands, types, attributes, regions, plain)
+
+
+def plain_name(name: str) -> str:
+    """A name as MLIR keeps it: letters, digits and `_`, without the number that tells it from
+    others of that name; "" where there is none."""
+    cleaned = _NO_LETTERS.sub("_", name)
+    return "" if cleaned[:1].isdigit() else _NUMBER.sub("", cleaned)
+
+
+_NO_LETTERS = re.compile(r"\W")
+_NUMBER = re.compile(r"_\d+$")
+
+
+def held_by(type: Type, number: Attribute) -> Attribute:
+    """A constant as its type holds it: the nearest number of its precision."""
+    if isinstance(number, tuple):
+        return tuple(held_by(type, one) for one in number)
+    element = type.element if isinstance(type, Tile) else type
+    if not isinstance(number, float) or not isinstance(element, Scalar):
+        return number
+    code = {"f16": "<e", "f32": "<f", "bf16": "<f"}.get(element.element)
+    if code is None:
+        return number
+    packed = struct.pack(code, number)
+    if element.element == "bf16":  # the upper half, rounded to even
+        bits = int.from_bytes(packed, "little")
+        bits += 0x7FFF + (bits >> 16 & 1) if not isnan(number) else 0
+        packed = (bits >> 16 << 16).to_bytes(4, "little")
+    (found,) = struct.unpack(code, packed)
+    return found

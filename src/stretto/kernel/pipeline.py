@@ -22,7 +22,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from stretto.kernel.block_order import with_longest_first
 from stretto.kernel.configuration import DEFAULT, Configuration
 from stretto.kernel.contracting import with_contracted_sums
 from stretto.kernel.hidden_steps import with_hidden_steps
@@ -33,10 +32,8 @@ from stretto.kernel.lowering.offsets import with_counted_offsets
 from stretto.kernel.lowering.own_numbers import with_own_numbers
 from stretto.kernel.lowering.view_addresses import with_addresses_of_views
 from stretto.kernel.lowering.views import with_whole_views
-from stretto.kernel.neighbours import GROUP_ROWS, rows_of_products, with_neighbours
 from stretto.kernel.padding import with_zeros_outside
 from stretto.kernel.partition import partition
-from stretto.kernel.persistence import with_work_tiles
 from stretto.kernel.promotion import with_promoted_sums
 from stretto.kernel.reshaping import with_reshapes_last
 from stretto.kernel.tree import Kernel, Lowered
@@ -67,9 +64,14 @@ def passes(machine: Machine, configuration: Configuration) -> Iterator[Pass]:
     if machine.agents:
         yield with_own_numbers
         (cache,) = machine.timing("l2") or (None,)
+        # Other blocks than those of the launch are seldom asked for: their passes load then.
         if configuration.blocks == "longest":
+            from stretto.kernel.block_order import with_longest_first  # noqa: PLC0415
+
             yield partial(with_longest_first, cache=cache)
         elif configuration.blocks == "persistent":
+            from stretto.kernel.persistence import with_work_tiles  # noqa: PLC0415
+
             (units,) = machine.timing("sms") or (1,)
             yield partial(with_work_tiles, blocks=units, cache=cache)
     if machine.agents and configuration.consumers != 1:
@@ -85,6 +87,12 @@ def passes(machine: Machine, configuration: Configuration) -> Iterator[Pass]:
 def _between_consumers(kernel: Kernel, agents: Sequence[str], blocks: int) -> Kernel:
     """The rows of a block split between consumers, where there are enough of them; else each has
     a neighbouring block, as long as blocks go over several tiles in any case."""
+    from stretto.kernel.neighbours import (  # noqa: PLC0415 - likewise
+        GROUP_ROWS,
+        rows_of_products,
+        with_neighbours,
+    )
+
     rows = rows_of_products(kernel)
     if rows is not None and rows < GROUP_ROWS * len(agents) and rows == GROUP_ROWS:
         return with_neighbours(kernel, agents, blocks)

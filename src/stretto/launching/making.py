@@ -38,13 +38,24 @@ KEPT = 16
 
 
 def make(
-    name: str, key: str, read: Callable[[], Kernel], asked: Asked, store: Store | None = None
+    name: str,
+    key: str,
+    read: Callable[[], Kernel],
+    asked: Asked,
+    store: Store | None = None,
+    *,
+    grid: tuple[int, ...] | None = None,
+    given: Mapping[str, Any] | None = None,
 ) -> Entry:
-    """The entry of a key: found, or scheduled and emitted; StrettoError where it cannot be."""
+    """The entry of a key: found, or scheduled and emitted; StrettoError where it cannot be.
+
+    `grid` and `given` are of the launch that asks first: blocks share an SM if it gains by that.
+    """
     # What a launch of a kernel that is known already need not load.
     from stretto.api.emitting import emit  # noqa: PLC0415
     from stretto.kernel.lowering.conflicts import written  # noqa: PLC0415
     from stretto.launching.compiling import can_compile, compile_emitted  # noqa: PLC0415
+    from stretto.launching.gate import numbers_of  # noqa: PLC0415
     from stretto.launching.reporting import described  # noqa: PLC0415
 
     keep = store or Store()
@@ -63,6 +74,8 @@ def make(
             depth=asked.depth,
             blocks=asked.blocks,
             assemble=compile_emitted if can_compile() else None,
+            grid=None if given is None else grid,
+            arguments=numbers_of(kernel, given or {}),
         )
         if not made.overlap:
             raise StrettoError(NOTHING)
@@ -163,7 +176,10 @@ def _sketched(request: Request) -> Sketch:
 def _answer(request: Request) -> Made | Declined:
     from stretto.launching.compiling import can_compile, stock_of  # noqa: PLC0415
 
-    entry = make(request.name, request.key, request.read, request.asked)
+    entry = make(
+        request.name, request.key, request.read, request.asked,
+        grid=request.grid, given=request.given,
+    )  # fmt: skip
     spilled, made = entry.document.get("spilled", 0), _EMITTED.get(request.key)
     judged = made is not None and request.given is not None and not spilled
     if request.stock is None or not (spilled or judged) or not can_compile():

@@ -121,6 +121,7 @@ def quick_launch(
         call = f"raw({head}, compiled_packed, None, None, None, {rest})"
     lines += [
         "    last[0] = owner",
+        "    counter[0] += 1",
         "    try:",
         f"        {call}",
         "    except Exception as error:",

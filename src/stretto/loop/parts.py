@@ -23,7 +23,7 @@ from stretto.limits import NUMBER_DIGITS
 from stretto.ops.spaces import Space
 
 _SHAPE = re.compile(r"(?:[0-9]{1,12}x)*")
-_BITS = re.compile(r"(?:bf|tf|f|i|si|ui|e\d+m)(\d+)")
+_BITS = re.compile(r"(?:[su]?i|e\d+m)(\d+)|b?f(16)|f(32|64|80|128)")
 _SPECIAL_BITS = {
     "index": 64,
     "token": 0,
@@ -91,7 +91,8 @@ def element_bits(element: str) -> int | None:
     if element in _SPECIAL_BITS:
         return _SPECIAL_BITS[element]
     match = _BITS.fullmatch(element)
-    return int(match[1]) if match and 0 < int(match[1]) <= 128 else None
+    width = int(match[1] or match[2] or match[3]) if match else 0
+    return width if 0 < width <= 128 else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,7 +137,11 @@ def read_machine(file: str, text: str, environment: Mapping[str, str]) -> Machin
     from stretto.machine.settings import extended  # noqa: PLC0415 - few files extend others
 
     base = top.get("extends").text()
-    return replace(machine_of(extended(top), environment), extends=base)
+    machine = replace(machine_of(extended(top), environment), extends=base)
+    own = top.table().get("machine")
+    if file.endswith(".toml") and not (isinstance(own, Mapping) and "name" in own):
+        machine = replace(machine, name=os.path.basename(file).removesuffix(".toml"))
+    return machine
 
 
 def machine_of(top: Cursor, environment: Mapping[str, str]) -> Machine:

@@ -267,6 +267,8 @@ class Machine:
     """Slots whose use makes a loop worth pipelining; None: every limited slot does."""
     fallback: str | None = None
     """Encoding of operations the file does not know; None: they are an error."""
+    blocks: int = 1
+    """That share an SM; budgets are then those of one of them (`machine.sharing`)."""
     notes: tuple[str, ...] = ()
     """What every result on this machine must say, such as a lifted budget."""
     file: str = field(default="", compare=False)

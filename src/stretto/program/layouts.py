@@ -17,6 +17,8 @@ from stretto.kernel.types import Scalar, Tile, Type
 
 THREADS = 32
 """Of a warp."""
+WARPGROUP = 4
+"""Warps that multiply together; an agent of fewer has layouts of its own."""
 WARP_ROWS, WARP_COLUMNS = 16, 8
 """Of a sum: what a warp makes at a time."""
 
@@ -100,7 +102,8 @@ class Rows:
     def name(self) -> str:
         """The constant that holds it."""
         sizes = "_".join(map(str, self.shape))
-        return f"rows_{sizes}" if self.along is None else f"columns_{sizes}_along_{self.along}"
+        name = f"rows_{sizes}" if self.along is None else f"columns_{sizes}_along_{self.along}"
+        return name if self.warps >= WARPGROUP else f"{name}_of_{self.warps}"
 
     def __str__(self) -> str:
         return self.name

@@ -79,7 +79,7 @@ class Report:
 
     def to_json(self) -> dict[str, Any]:
         """As an entry of `loops` in a schedule document."""
-        from stretto.report.whole import entry  # noqa: PLC0415 - text needs none
+        from stretto.report.schedule_document import entry  # noqa: PLC0415 - text needs none
 
         return entry(self)
 

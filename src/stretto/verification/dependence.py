@@ -20,8 +20,8 @@ from typing import cast
 
 from stretto.loop import Dependence, DependenceKind, Op, Storage
 from stretto.loop.parts import quickly
-from stretto.verification.asked import Touch
 from stretto.verification.layout import Layout, Violation, listed
+from stretto.verification.requirements import Touch
 
 SHOWN = 3
 """Iterations of a fixed storage that are laid out: a turn, the next, and the one behind that."""

@@ -26,7 +26,13 @@ from stretto.loop import Dependence, Loop, Op, Storage
 from stretto.loop.parts import cached_property, quickly
 from stretto.machine import Machine
 from stretto.solution import ScheduleAnalysis
-from stretto.verification.asked import Touch, flows_inside, stated_and_flows, touches, waits_inside
+from stretto.verification.requirements import (
+    Touch,
+    flows_inside,
+    stated_and_flows,
+    touches,
+    waits_inside,
+)
 
 if TYPE_CHECKING:
     from stretto.schemas.verification import RuleViolation

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stretto.verification.asked import groups
 from stretto.verification.layout import Layout, Violation
+from stretto.verification.requirements import groups
 
 
 def depth(laid: Layout) -> Iterator[Violation]:

@@ -15,7 +15,8 @@ from collections.abc import Sequence
 
 from stretto.frontends.cutile.translating import translate
 from stretto.frontends.tileir import read_bytecode
-from stretto.kernel import Kernel, check_kernel
+from stretto.kernel import Kernel
+from stretto.kernel.checking import check_kernel
 
 __all__ = ["read_cutile"]
 

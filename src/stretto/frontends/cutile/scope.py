@@ -16,7 +16,6 @@ from stretto.frontends.tileir import types as tileir
 from stretto.frontends.tileir.locations import Location as Frames
 from stretto.kernel import (
     Attribute,
-    Builder,
     KernelError,
     Location,
     Pointer,
@@ -26,6 +25,7 @@ from stretto.kernel import (
     Value,
 )
 from stretto.kernel import Operation as Made
+from stretto.kernel.building import Builder
 from stretto.limits import KERNEL_OPERATIONS
 
 _LIBRARY = "/cuda/tile/"

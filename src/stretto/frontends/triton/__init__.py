@@ -9,10 +9,11 @@ is not needed.
 
 from __future__ import annotations
 
-from stretto.frontends.triton.beside import with_options
+from stretto.frontends.triton.metadata import with_options
 from stretto.frontends.triton.parsing import ModuleParser
 from stretto.frontends.triton.translating import FunctionTranslator
-from stretto.kernel import Kernel, KernelError, Location, check_kernel
+from stretto.kernel import Kernel, KernelError, Location
+from stretto.kernel.checking import check_kernel
 from stretto.limits import MODULE_CHARACTERS
 
 

@@ -5,6 +5,7 @@ tt.addptr     o , o A : R , T        two operands, attributes, then the result's
 o   an operand                 ?    a comma and an operand, if they stand here
 *   operands with commas       [*]  the same in brackets
 by  an asterisk                f:x  the word `x`, if it stands here
+s:x  the word `scale` and an operand, kept by name as `x`, if it stands here
 A   attributes, if any         B    `overflow<nsw>`, `fastmath<fast>` and their like
 W:x a word, kept as `x`        S:x  a text in quotes, kept as `x`
 L   `word = value` pairs
@@ -36,11 +37,11 @@ FORMATS: dict[str, str] = {
     "tt.fp_to_fp": "o A f:, L A : T -> R",
     "tt.clampf": "o , o , o , L A : R",
     "tt.extern_elementwise": "* A : F",
+    "tt.dot_scaled": "o s:left , o s:right , o L A : M by M -> R",
 }
 """By name; what Triton prints in the generic form has none."""
 
 REFUSED = {
-    "tt.dot_scaled": ("a block-scaled product", "only products of plain tiles are lowered"),
     "tt.call": ("a function that is not inlined", "take its `noinline` away"),
     "tt.map_elementwise": ("a function mapped over elements", "write it with whole tiles"),
     "tt.make_tensor_ptr": ("a block pointer", "use tl.make_tensor_descriptor"),

@@ -241,6 +241,9 @@ class ModuleParser(AttributeReader):
             case "f":
                 if self.take(word):
                     made.attributes[word] = True
+            case "s":
+                if self.take("scale"):
+                    made.attributes[word] = self._value()
             case "L":
                 self._pairs(made)
             case _:

@@ -20,7 +20,6 @@ from stretto.frontends.triton.parsing import (
 )
 from stretto.kernel import (
     Attribute,
-    Builder,
     Kernel,
     KernelError,
     Location,
@@ -32,6 +31,8 @@ from stretto.kernel import (
     Type,
     Value,
 )
+from stretto.kernel.building import Builder
+from stretto.kernel.scaled_products import Factor, scaled_product, unfit
 from stretto.kernel.types import element_of, like, shape_of
 from stretto.ops.atomics import ATOMICS
 from stretto.ops.operations import BY_SYMBOL, from_ttir
@@ -58,6 +59,9 @@ IEEE = "ieee"
 """How factors of 32 bits are multiplied where nothing is said of it: with all of their bits."""
 _TAILS = 64
 """How often blocks after a branch may be written out."""
+
+_SCALED = {0: "e4m3", 1: "e5m2", 4: "e2m1", 5: "bf16", 6: "fp16"}
+"""Formats of block-scaled products by their numbers; others have no type here."""
 
 Handler = Callable[["FunctionTranslator", RawOperation], None]
 
@@ -446,6 +450,30 @@ class FunctionTranslator:
         few = raw.attributes.get("maxNumImpreciseAcc", 0)
         self._plain(raw, "tile.dot", precision=word, imprecise=few if isinstance(few, int) else 0)
 
+    def scaled_dot(self, raw: RawOperation) -> None:
+        """A product of blocks with scales, which come last or stand beside factors."""
+        given = self._operands(raw)
+        scales: list[Value | None] = [None, None]
+        rest = given[3:]
+        for side, group in enumerate(raw.segments[3:]):
+            scales[side] = rest.pop(0) if group else None
+        for side, name in enumerate(("left", "right")):
+            named = raw.attributes.get(name)
+            scales[side] = self._value(raw, named) if isinstance(named, str) else scales[side]
+        factors: list[Factor] = []
+        for side, (name, old) in enumerate((("lhs", "a_elem_type"), ("rhs", "b_elem_type"))):
+            said = raw.attributes.get(name, raw.attributes.get(old))
+            format = _SCALED.get(said, "") if isinstance(said, int) else str(said)
+            along_k = raw.attributes.get(f"{name}_k_pack", True)
+            packed = 1 - side if along_k else side
+            factors.append(Factor(given[side], scales[side], format, packed, 1 - side))
+        (left, right), total = factors, given[2]
+        wrong = unfit(left, right, total)
+        if wrong:
+            raise self._refuse(raw, *wrong)
+        name, nans = self._name(raw, raw.results[0]), not raw.attributes.get("fastMath", False)
+        self._bind(raw, scaled_product(self._builder, left, right, total, name, nans=nans))
+
     def reduce(self, raw: RawOperation) -> None:
         """A reduction or a scan, with what combines two elements."""
         axis = raw.attributes.get("axis")
@@ -561,6 +589,7 @@ _HANDLERS: dict[str, Handler] = {
     "tt.descriptor_reduce": FunctionTranslator.view_store,
     "tt.descriptor_scatter": FunctionTranslator.view_store,
     "tt.dot": FunctionTranslator.dot,
+    "tt.dot_scaled": FunctionTranslator.scaled_dot,
     "tt.reduce": FunctionTranslator.reduce,
     "tt.scan": FunctionTranslator.reduce,
     "tt.reduce.return": FunctionTranslator.combined,

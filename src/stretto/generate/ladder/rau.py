@@ -18,9 +18,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from stretto.generate.kernel import CELLS, DONE, MORE, Core, core_of, seats_for, whole_of
+from stretto.generate.kernel import DONE, MORE, Core, Seats, core_of, whole_of
 from stretto.generate.ladder import Attempt, order_at, overflow_refusal
 from stretto.generate.ladder.refusals import Stuck
 from stretto.generate.ladder.rings import capped, overflow, tighten
@@ -31,10 +30,9 @@ from stretto.problem.registers import RULE
 from stretto.resources.table import ReservationTable
 from stretto.solution import Refusal
 
-if TYPE_CHECKING:
-    from stretto.generate.kernel.twin import Seats
-
 RUNG = "rau"
+CELLS = 1 << 24
+"""Counts, columns × II, up to which Rau's own method is tried."""
 CHUNK = 2_000
 """Steps between two looks at the clock."""
 TEXTBOOK, WEIGHED = 6, 20
@@ -76,9 +74,7 @@ class Refiner:
     first_ii: int
     _cores: list[Core] = field(default_factory=list[Core])
     _whole: Core | None = None
-    _seats: dict[tuple[int, type[Seats]], Seats] = field(
-        default_factory=dict["tuple[int, type[Seats]]", "Seats"]
-    )
+    _seats: dict[int, Seats] = field(default_factory=dict[int, Seats])
 
     def variants(self, ii: int) -> list[tuple[Core, Seats]]:
         """The heart with shared holds first where only that may do, else the plain one."""
@@ -89,18 +85,17 @@ class Refiner:
                 self._cores.append(core_of(self.problem, sets))
         crowded = len(self._cores) > 1 and _crowded(self._cores[0], ii)
         chosen = range(len(self._cores))[: 0 if crowded else None : -1 if crowded else 1]
-        return [(self._cores[k], self._seats_of(k, self._cores[k], ii)) for k in chosen]
+        return [(self._cores[k], self._seats_of(k, self._cores[k])) for k in chosen]
 
     def heart(self, placement: Partial) -> Core | None:
         """The heart in which the same share holds as in a placement, if there is one."""
         fused = set(placement.fused.values())
         return next((core for core in self._cores if set(core.fused()) == fused), None)
 
-    def _seats_of(self, number: int, core: Core, ii: int) -> Seats:
-        kind = seats_for(core, ii)
-        if (number, kind) not in self._seats:
-            self._seats[number, kind] = kind(core)
-        return self._seats[number, kind]
+    def _seats_of(self, number: int, core: Core) -> Seats:
+        if number not in self._seats:
+            self._seats[number] = Seats(core)
+        return self._seats[number]
 
     def _shared_sets(self) -> list[tuple[int, ...]]:
         if all(len(ops) < 2 for ops in self.problem.fusion.alike.values()):
@@ -149,14 +144,14 @@ class Refiner:
     def textbook(self, ii: int) -> Partial | Refusal | Stuck | None:
         """What Rau's own method comes to at this II, nothing folded, shared or learned.
 
-        A refusal: it finds something that breaks a rule. None: it is not tried, as at an II that
-        is too long for the compiled table.
+        A refusal: it finds something that breaks a rule. None: it is not tried, as at an II of
+        more than so many counts.
         """
         problem = self.problem
         core = self._whole = self._whole or whole_of(problem)
         if len(core.limits) * ii > CELLS or _crowded(core, ii) or never_fits(problem, ii):
             return None
-        seats = self._seats_of(WHOLE, core, ii)
+        seats = self._seats_of(WHOLE, core)
         if not _taken(core, seats, ii):
             return None
         height, most = seats.heights(), LONG * core.size

@@ -9,8 +9,8 @@ from typing import Any, cast
 from xdsl.ir import Operation as ModuleOperation
 from xdsl.ir import Region, SSAValue
 
+from stretto.diagnostics import MlirError
 from stretto.ir.attributes import plain
-from stretto.ir.diagnostics import MlirError
 from stretto.ir.dialect import name_of
 from stretto.ir.kernel_programs.fields import (
     DIALECT,

@@ -3,7 +3,3 @@
 Kernel (lowered) ──► writing ──► func.func in nv_tileas        kernel_module
 func.func        ──► functions ──► Kernel                        kernels_of
 """
-
-from stretto.ir.kernels.writing import kernel_module
-
-__all__ = ["kernel_module"]

@@ -28,8 +28,9 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.hints import isa
 
 from stretto.errors import StrettoError
-from stretto.ir.attributes import PROMISES, STATED
+from stretto.ir.attributes import CONSTRAINT, FORCE_SERIAL, PROMISES, STATED, plain
 from stretto.ir.dialect import name_of
+from stretto.ir.dialect.compute import GenericOp
 from stretto.ir.dialect.types import (
     PointerType,
     TokenType,
@@ -38,14 +39,20 @@ from stretto.ir.dialect.types import (
     pointee_of,
     shape_of,
 )
-from stretto.ir.kernels.writing import CMPF, CMPI, NAME, WARPS
-from stretto.ir.loops.flow import is_one_number
+from stretto.ir.loops.module import is_one_number
 from stretto.ir.parsing import Parsed
 from stretto.kernel import tree
 from stretto.kernel.types import Buffer, Pointer, Scalar, Tile, Token, Type, View
 from stretto.ops.spaces import GLOBAL, REGISTERS
 
 _SEGMENTS = "operandSegmentSizes"
+CMPI = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
+CMPF = (
+    "false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord",
+    "ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true",
+)  # fmt: skip
+NAME, WARPS = f"{STATED}name", "tt.num_warps"
+"""What a parameter is called, and how many warps run a kernel."""
 _ENDS = {"func.return": "tile.return"}
 _NOWHERE = tree.Location("<module>")
 _TRITON = "tt."
@@ -183,7 +190,8 @@ class _Reader:
         regions = tuple(self._region(region) for region in op.regions)
         name = _ENDS.get(name_of(op), name_of(op))
         if name == "nv_tileas.generic" and not self._analysed:
-            name = str(cast("StringAttr", op.properties["kind"]).data)
+            kind = str(cast("StringAttr", op.properties["kind"]).data)
+            name = kind if "." in kind else f"nv_tileas.{kind}"
         made = tree.Operation(
             name,
             tuple(self._define(operand) for operand in op.operands),
@@ -215,6 +223,14 @@ def _said(op: Operation, *, numbers_only: bool) -> Iterator[tuple[str, tree.Attr
     for name, value in (*op.properties.items(), *op.attributes.items()):
         if name == _SEGMENTS:
             yield "groups", _numbers(value)
+        elif name == "kind" and isinstance(op, GenericOp):
+            continue  # it is the operation's name
+        elif name == CONSTRAINT + FORCE_SERIAL:
+            yield "serial", True
+        elif name == CONSTRAINT + "gid" and isa(value, IntegerAttr):
+            yield "gid", value.value.data
+        elif isinstance(value, DictionaryAttr) and name == f"{STATED}facts":
+            yield "facts", tuple((key, _fact(said)) for key, said in value.data.items())
         elif name == "predicate" and isa(value, IntegerAttr):
             words = CMPI if isinstance(op, arith.CmpiOp) else CMPF
             yield name, words[value.value.data]
@@ -227,6 +243,11 @@ def _said(op: Operation, *, numbers_only: bool) -> Iterator[tuple[str, tree.Attr
             yield name.removeprefix(STATED), value.data
         elif isa(value, IntegerAttr):
             yield name.removeprefix(STATED), value.value.data
+
+
+def _fact(value: Attribute) -> tree.Attribute:
+    said = plain(value)
+    return tuple(cast("list[int]", said)) if isinstance(said, list) else said
 
 
 def _numbers(value: Attribute) -> tuple[int, ...]:

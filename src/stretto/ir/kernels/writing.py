@@ -6,7 +6,7 @@ Operation("nv_tileas.async.tcgen05_mma", (%a, %b, %c), ..., groups=(1, 1, 1, 0, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import cast
 
@@ -33,6 +33,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import IRDLOperation
+from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
 from stretto.ir.attributes import CONSTRAINT, FORCE_SERIAL, STATED, to_attribute
@@ -45,10 +46,14 @@ from stretto.ir.dialect.types import (
     builtin_element,
     type_of,
 )
-from stretto.kernel import tree
+from stretto.ir.kernels.functions import CMPF, CMPI, NAME, WARPS
+from stretto.kernel import Kernel, KernelError, tree
+from stretto.kernel.configuration import DEFAULT, Configuration
+from stretto.kernel.pipeline import lower
 from stretto.kernel.tree import ALIAS_SET, HIDDEN
 from stretto.kernel.types import Buffer, Pointer, Scalar, Tile, Type, View
 from stretto.loop import TileType
+from stretto.machine import Machine
 from stretto.ops.spaces import GLOBAL, REGISTERS
 
 _OPERATIONS: dict[str, type[Operation]] = {
@@ -57,13 +62,6 @@ _OPERATIONS: dict[str, type[Operation]] = {
     for defined in dialect.operations
 }
 _SEGMENTS = "operandSegmentSizes"
-CMPI = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
-CMPF = (
-    "false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord",
-    "ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true",
-)  # fmt: skip
-NAME, WARPS = f"{STATED}name", "tt.num_warps"
-"""What a parameter is called, and how many warps run a kernel."""
 _LOOP_NOTES = ("num_stages", "warp_specialize", "flatten", "loop_unroll_factor")
 
 
@@ -93,6 +91,29 @@ def mlir_type(type: Type) -> Attribute:
             return BufferTensorType(sizes, type.element.element, GLOBAL)
         case _:
             return TokenType()
+
+
+def lowered_module(
+    kernels: Sequence[Kernel], machine: Machine, configuration: Configuration = DEFAULT
+) -> tuple[ModuleOp, tuple[str, ...]]:
+    """Kernels in nv_tileas for a machine, in one module, and what is worth saying of them."""
+    functions: list[ModuleOp] = []
+    notes: list[str] = []
+    for kernel in kernels:
+        lowered = lower(kernel, machine, configuration)
+        try:
+            functions.append(kernel_module(lowered.kernel))
+        except VerifyException as error:
+            told = f"it cannot be lowered for {machine.name}: {error}"
+            raise KernelError(kernel.location, told) from error
+        notes += kernel.notes
+        notes += [f"{place}: note: {said}" for place, said in lowered.notes]
+    first, *others = functions
+    for other in others:
+        for op in list(other.body.block.ops):
+            op.detach()
+            first.body.block.add_op(op)
+    return first, tuple(notes)
 
 
 class _Writer:
@@ -155,15 +176,17 @@ class _Writer:
         types = [mlir_type(value.type) for value in operation.results]
         if defined is None:
             kind = StringAttr(name.removeprefix("nv_tileas."))
+            told = {
+                said: _ATTRIBUTES[said](operation, value)
+                for said, value in operation.attributes.items()
+                if said in _ATTRIBUTES
+            }
+            _, stated = self._said(operation, GenericOp)
             return GenericOp.create(
                 operands=operands,
                 result_types=types,
                 properties={"kind": kind},
-                attributes={
-                    said: _ATTRIBUTES[said](operation, value)
-                    for said, value in operation.attributes.items()
-                    if said in _ATTRIBUTES
-                },
+                attributes={**told, **stated},
             )
         properties, attributes = self._said(operation, defined)
         return defined.create(

@@ -20,6 +20,9 @@ from xdsl.dialects import arith, func, scf
 from xdsl.dialects.builtin import IndexType, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from stretto.extraction.body import BodyReader
+from stretto.extraction.flow import BufferHomes
+from stretto.extraction.source import UnreadableError
 from stretto.ir.attributes import (
     CONSTRAINT,
     FORCE_SERIAL,
@@ -31,8 +34,7 @@ from stretto.ir.attributes import (
 )
 from stretto.ir.dialect.compute import GenericOp
 from stretto.ir.dialect.types import TokenType, type_of
-from stretto.ir.loops.body import BodyReader
-from stretto.ir.loops.flow import BufferHomes, UnreadableError
+from stretto.ir.loops.module import Module
 from stretto.ir.printing import ModulePrinter
 from stretto.loop import Loop, Op, Operand, Value
 from stretto.loop.json import loop_to_json
@@ -60,10 +62,10 @@ def write_loop(loop: Loop) -> WrittenLoop:
 
 def _reads_as(written: WrittenLoop, loop: Loop) -> bool:
     """Whether what the text implies of values is what the loop says of them."""
-    place = {op: i for i, op in enumerate(written.module.walk())}
-    for_op = written.for_op
+    for_op, module = written.for_op, Module(made=written.module)
+    homes = BufferHomes(module)
     try:
-        found = BodyReader(for_op, stated_loop(for_op), BufferHomes(), place, {}).read(loop.name)
+        found = BodyReader(module, for_op, stated_loop(for_op), homes, {}).read(loop.name)
     except UnreadableError:
         return False
     return found.loop == loop

@@ -46,9 +46,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass, PassPipeline
 from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException
 
+from stretto.diagnostics import Diagnostic, MlirError
 from stretto.errors import DocumentError, StrettoError
 from stretto.files import STDIN, write_text
-from stretto.ir.diagnostics import Diagnostic, MlirError
 from stretto.ir.opt.options import ALL, Settings
 from stretto.ir.opt.pass_text import write_pipeline
 from stretto.ir.parsing import Parsed, is_blank, parse_module, verify_module

@@ -14,9 +14,9 @@ from xdsl.context import Context
 from xdsl.universe import Universe
 
 from stretto import starting
+from stretto.diagnostics import Diagnostic
 from stretto.errors import DocumentError, StrettoError, UsageError
 from stretto.files import read_text, write_text
-from stretto.ir.diagnostics import Diagnostic
 from stretto.ir.opt.chunks import HARMLESS, MARKER, Runner, read_reproducer, split
 from stretto.ir.opt.expectations import compare
 from stretto.ir.opt.options import Settings, read_options

@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from stretto.ir.diagnostics import Diagnostic
+from stretto.diagnostics import Diagnostic
 from stretto.ir.opt.chunks import Chunk
 from stretto.ir.opt.patterns import Pattern, PatternError
 

@@ -18,7 +18,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from stretto.ir.attributes import STATED, to_attribute
-from stretto.ir.loops.addresses import Addresses
+from stretto.ir.loops.module import Addresses
 from stretto.ir.telling import parsed_of, tell
 from stretto.loop.json import part_to_json
 

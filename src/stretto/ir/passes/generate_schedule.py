@@ -16,11 +16,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from stretto.deadline import deadline_after
+from stretto.diagnostics import Diagnostic
 from stretto.errors import StrettoError
 from stretto.exact import OBJECTIVE, SEED, WORK, WORKERS, Limits, ProofOptions
 from stretto.generate import EXACT
 from stretto.generate.problem import EFFORTS, Options
-from stretto.ir.diagnostics import Diagnostic
 from stretto.ir.loops import read_loops
 from stretto.ir.passes.published import publish, withdraw
 from stretto.ir.telling import (

@@ -19,7 +19,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.dialects.scf import ForOp
 from xdsl.passes import ModulePass
 
-from stretto.ir.diagnostics import Diagnostic
+from stretto.diagnostics import Diagnostic
 from stretto.ir.programs.work_tiles import UnpersistentError, construct, info_of
 from stretto.ir.telling import PassError, parsed_of, tell
 from stretto.materialization import Persistent

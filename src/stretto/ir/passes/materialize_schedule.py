@@ -16,10 +16,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.scf import ForOp
 from xdsl.passes import ModulePass
 
+from stretto.diagnostics import Diagnostic, MlirError
 from stretto.errors import StrettoError
-from stretto.ir.diagnostics import Diagnostic, MlirError
 from stretto.ir.loops import read_loops
-from stretto.ir.loops.flow import around
+from stretto.ir.loops.module import ANY
 from stretto.ir.passes.published import PublishedLoop, published_loops, published_on, withdraw
 from stretto.ir.programs import replace_loop
 from stretto.ir.programs.original import Original, UnwritableError
@@ -178,7 +178,7 @@ class MaterializeSchedule(ModulePass):
     ) -> list[Diagnostic]:
         loop = original.for_op
         persistent = persistent_loop(loop)
-        outer = [at for at in around(loop) if isinstance(at, ForOp)]
+        outer = [at for at in ANY.around(loop) if isinstance(at, ForOp)]
         self._materialized(found, program)
         try:
             replace_loop(original, program)

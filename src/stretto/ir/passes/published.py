@@ -28,10 +28,10 @@ from xdsl.dialects.scf import ForOp, ParallelOp, WhileOp
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.hints import isa
 
+from stretto.diagnostics import Diagnostic, MlirError
 from stretto.document import Cursor, each
 from stretto.errors import DocumentError, StrettoError
 from stretto.ir.attributes import SCHEDULE, STATED, plain, to_attribute
-from stretto.ir.diagnostics import Diagnostic, MlirError
 from stretto.ir.loops import LoopInModule, LoopsOfModule, read_loops
 from stretto.ir.parsing import Parsed, parse_module
 from stretto.ir.telling import PassError, Speaker

@@ -14,8 +14,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from stretto.diagnostics import Diagnostic
 from stretto.errors import StrettoError
-from stretto.ir.diagnostics import Diagnostic
 from stretto.ir.loops import read_loops
 from stretto.ir.passes.published import PublishedLoop, published_loops, published_on
 from stretto.ir.telling import PassError, check_options, parsed_of, tell, tell_left_alone

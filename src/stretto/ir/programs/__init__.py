@@ -24,10 +24,10 @@ from typing import Any, cast
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, Region
 
+from stretto.diagnostics import MlirError
 from stretto.document import Cursor
 from stretto.errors import StrettoError
 from stretto.ir.attributes import plain
-from stretto.ir.diagnostics import MlirError
 from stretto.ir.dialect import text_of
 from stretto.ir.dialect.pipeline import AgentSwitchOp, YieldOp
 from stretto.ir.dialect.pipelined import ProgramOp, TripCountOp

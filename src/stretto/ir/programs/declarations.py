@@ -19,8 +19,8 @@ from typing import Any, cast
 from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from stretto.diagnostics import MlirError
 from stretto.ir.attributes import plain, to_attribute
-from stretto.ir.diagnostics import MlirError
 from stretto.ir.dialect import text_of
 from stretto.ir.dialect.pipeline import CreateIteratorOp, CreatePipelineOp
 from stretto.ir.dialect.pipelined import CreateMutexOp, CreateRingOp, ProgramOp

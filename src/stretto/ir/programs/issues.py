@@ -23,13 +23,14 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import DenseArrayBase, i32
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
+from stretto.extraction.source import NESTED
 from stretto.ir.attributes import CONSTRAINT, OP_FIELDS, STATED, op_row, plain
 from stretto.ir.dialect import kind_of
 from stretto.ir.dialect import row_of as opcode_of
 from stretto.ir.dialect.pipelined import CreateRingOp, FillOp, SlotOp
 from stretto.ir.dialect.transfers import AllocTensorOp
 from stretto.ir.dialect.types import PipelineType, buffer_of
-from stretto.ir.loops.flow import NESTED, accumulator_of, destination_of, uses_of_others, yielded
+from stretto.ir.loops.module import ANY
 from stretto.ir.programs.declarations import Reading, Writing, slot_of, to_attributes
 from stretto.ir.programs.operands import Bundle, Operands, Sources
 from stretto.ir.programs.original import (
@@ -80,7 +81,7 @@ class Outlets:
 
     def _stays(self, position: int) -> bool:
         """Whether a result is a buffer that was there before, or a sum in registers."""
-        value = yielded(self.original.for_op, position)
+        value = ANY.yielded(self.original.for_op, position)
         if buffer_of(value.type) in MEMORIES:
             home = self.original.homes.of(value)
             if home is not None and self.original.inside(home.root):
@@ -93,14 +94,14 @@ class Outlets:
         """Positions from a result back to the one that is made anew, and what is made."""
         block = self.original.for_op.body.block
         chain = [position]
-        value = yielded(self.original.for_op, position)
+        value = ANY.yielded(self.original.for_op, position)
         while isinstance(value, BlockArgument) and value.block is block and value.index > 0:
             if value.index - 1 in chain:
                 if len(chain) > 1:
                     raise self._refused(position)
                 return chain, self.original.for_op.iter_args[position]
             chain.append(value.index - 1)
-            value = yielded(self.original.for_op, value.index - 1)
+            value = ANY.yielded(self.original.for_op, value.index - 1)
         return chain, value
 
     def _cell(self, position: int) -> SSAValue:
@@ -183,7 +184,7 @@ class Issues:
             made = with_operands(bare(source), operands)
         else:
             made = bare(source)
-            if isinstance(source, NESTED):
+            if ANY.name(source) in NESTED:
                 kept = self._enclosed(around, source, made, operands)
             else:
                 made.operands = operands
@@ -205,7 +206,7 @@ class Issues:
             elif old is not source:
                 self._into(around, old, new)
         slots = frozenset(around.slots.values())
-        taken = uses_of_others(made)
+        taken = ANY.uses_of_others(made)
         kept = [n for n, (user, at) in enumerate(taken) if user.operands[at] not in slots]
         for n, value in zip(kept, operands, strict=True):
             user, at = taken[n]
@@ -239,7 +240,7 @@ class Issues:
         at = opcode_of(source).destination
         if at is None:
             return
-        if destination_of(source) is not None or accumulator_of(source) is not None:
+        if ANY.destination(source) is not None or ANY.accumulator(source) is not None:
             return
         result = source.results[0]
         storage = self._original.storage_of(result)

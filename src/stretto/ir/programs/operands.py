@@ -19,19 +19,13 @@ from xdsl.dialects.builtin import DenseArrayBase, i64
 from xdsl.dialects.scf import IfOp
 from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 
+from stretto.extraction.source import NESTED
 from stretto.ir.dialect import row_of as opcode_of
 from stretto.ir.dialect.compute import GenericOp
 from stretto.ir.dialect.pipeline import ConsumerReadOp, ProducerWriteOp
 from stretto.ir.dialect.pipelined import SlotOp
 from stretto.ir.dialect.types import buffer_of
-from stretto.ir.loops.flow import (
-    NESTED,
-    accumulator_of,
-    destination_of,
-    immediate,
-    uses_of_others,
-    yielded,
-)
+from stretto.ir.loops.module import ANY
 from stretto.ir.programs.declarations import Reading, Writing, slot_of
 from stretto.ir.programs.original import (
     Spot,
@@ -99,7 +93,7 @@ class Operands:
             every = enumerate(issue.operands)
             return [self._operand(scope, bundle, n, source) for n, source in every]
         number = {place: n for n, place in enumerate(places)}
-        if isinstance(op, NESTED):
+        if ANY.name(op) in NESTED:
             return self._taken(scope, bundle, op, number)
         return [
             self._operand(scope, bundle, number[at], issue.operands[number[at]])
@@ -113,16 +107,16 @@ class Operands:
     ) -> list[SSAValue]:
         """What a region takes from outside of it, each value looked for once."""
         known: dict[tuple[SSAValue, bool], SSAValue] = {}
-        for at, (user, n) in enumerate(uses_of_others(op)):
+        for at, (user, n) in enumerate(ANY.uses_of_others(op)):
             value = user.operands[n]
             if at in number:
                 supply = bundle.issue.operands[number[at]]
                 found = self._operand(scope, bundle, number[at], supply)
                 known[value, False] = known[value, True] = found
         every: list[SSAValue] = []
-        for user, n in uses_of_others(op):
+        for user, n in ANY.uses_of_others(op):
             value = user.operands[n]
-            key = value, value is destination_of(user)
+            key = value, value is ANY.destination(user)
             if key not in known:
                 known[key] = self._other(scope, bundle, value, user)
             every.append(known[key])
@@ -242,7 +236,7 @@ class Operands:
                 end = op.true_region.block.last_op
                 assert end is not None  # `BufferHomes` has looked
                 return self._buffer(scope, bundle, end.operands[value.index], writing)
-            filled = destination_of(op) or accumulator_of(op) if value.index == 0 else None
+            filled = ANY.destination(op) or ANY.accumulator(op) if value.index == 0 else None
             if filled is not None and filled is not value:
                 return self._buffer(scope, bundle, filled, writing)
         home = original.homes.of(value)
@@ -276,12 +270,12 @@ class Operands:
 
     def _other(self, scope: Spot, bundle: Bundle, value: SSAValue, op: Operation) -> SSAValue:
         """An operand that is no data of the loop."""
-        if bundle.issue.op in self._original.sums and value is accumulator_of(op):
+        if bundle.issue.op in self._original.sums and value is ANY.accumulator(op):
             return self._slot(
                 scope, bundle, RingAccess(self._original.sums[bundle.issue.op][0], None)
             )
         if buffer_of(value.type) in MEMORIES:
-            return self._buffer(scope, bundle, value, writing=value is destination_of(op))
+            return self._buffer(scope, bundle, value, writing=value is ANY.destination(op))
         if value is self._original.induction:
             return self._numbers.induction(scope, bundle.issue.at.stage)
         return self._plain(value, op)
@@ -290,11 +284,15 @@ class Operands:
         """A value from outside, or a constant."""
         if not self._original.inside(value):
             return value
-        if immediate(value):
+        if ANY.immediate(value):
             return self._numbers.immediate(value)
         loop = self._original.for_op
         position = value.index - 1 if isinstance(value, BlockArgument) else -1
-        if position >= 0 and value.owner is loop.body.block and yielded(loop, position) is value:
+        if (
+            position >= 0
+            and value.owner is loop.body.block
+            and ANY.yielded(loop, position) is value
+        ):
             return loop.iter_args[position]  # it never changes
         raise UnwritableError(op, "an operand of it has no place in a program")
 
@@ -386,7 +384,7 @@ class Sources:
             return Stored(path.values[0], seen.read, path.views)
         positions = self._positions.get(row.name)
         position = number if positions is None else positions[number]
-        taken = uses_of_others(op)
+        taken = ANY.uses_of_others(op)
         if not 0 <= position < len(taken):
             told = f"it has no operand {position}, which should be `{path.values[0]}`"
             raise self.head.refuse(op, told)

@@ -22,19 +22,13 @@ from xdsl.dialects.ub import PoisonOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.utils.hints import isa
 
+from stretto.extraction.flow import BufferHomes, Flow
+from stretto.extraction.source import NESTED
 from stretto.ir.attributes import CONSTRAINT, SCHEDULE, STATED, stated_op
 from stretto.ir.dialect.compute import GenericOp
 from stretto.ir.dialect.pipeline import BODIES
 from stretto.ir.dialect.types import TokenType, buffer_of, type_of
-from stretto.ir.loops.flow import (
-    NESTED,
-    BufferHomes,
-    Flow,
-    constant_of,
-    inside,
-    uses_of_others,
-    yielded,
-)
+from stretto.ir.loops.module import ANY
 from stretto.loop import Loop, Storage, TileType
 from stretto.ops.spaces import MEMORIES
 
@@ -63,7 +57,7 @@ class Original:
     """What each operation of the loop is in the text."""
     loop: Loop
     """The same loop, with costs."""
-    homes: BufferHomes = field(default_factory=BufferHomes)
+    homes: BufferHomes[Operation, Block, SSAValue] = field(default_factory=lambda: BufferHomes(ANY))
     buffers: Mapping[str, SSAValue] = field(default_factory=dict[str, SSAValue])
     """Buffers of the text that are its storages, those of regions among them."""
 
@@ -95,12 +89,12 @@ class Original:
         for name, op in self.ops.items():
             if name in self.stated:
                 continue
-            taken = [user.operands[n] for user, n in uses_of_others(op)]
+            taken = [user.operands[n] for user, n in ANY.uses_of_others(op)]
             places: list[int] = []
             at = -1
             for value in flow.read_by(op):
                 # Of what a region takes, the first use of each value counts.
-                at = taken.index(value) if isinstance(op, NESTED) else taken.index(value, at + 1)
+                at = taken.index(value) if ANY.name(op) in NESTED else taken.index(value, at + 1)
                 if flow.source_of(value) is not None:
                     places.append(at)
             found[name] = tuple(places)
@@ -111,7 +105,7 @@ class Original:
         places = self.operand_at.get(op)
         if places is None:
             return None
-        user, at = uses_of_others(self.ops[op])[places[number]]
+        user, at = ANY.uses_of_others(self.ops[op])[places[number]]
         return user.operands[at]
 
     @cached_property
@@ -148,7 +142,7 @@ class Original:
         block = self.for_op.body.block
         while isinstance(value, BlockArgument) and value.block is block and value.index > 0:
             found.append(self.for_op.iter_args[value.index - 1])
-            value = yielded(self.for_op, value.index - 1)
+            value = ANY.yielded(self.for_op, value.index - 1)
             if len(found) > len(self.for_op.iter_args):
                 break
         return found
@@ -160,7 +154,7 @@ class Original:
 
     def inside(self, value: SSAValue) -> bool:
         """Whether a value belongs to the loop."""
-        return inside(value, self.for_op.body.block)
+        return ANY.defined_in(value, self.for_op.body.block)
 
     # Storages ---------------------------------------------------------------------------------
 
@@ -195,8 +189,8 @@ class Original:
         return found
 
     @cached_property
-    def _flow(self) -> Flow:
-        return Flow(self.for_op)
+    def _flow(self) -> Flow[Operation, Block, SSAValue]:
+        return Flow(ANY, self.for_op)
 
     def buffer_of(self, storage: str) -> SSAValue | None:
         """The one buffer outside the loop that a storage is, or the value it begins as."""
@@ -336,9 +330,9 @@ class Counts:
         """What the loop's induction variable was in that iteration."""
         loop = self.original.for_op
         value = self.iteration(scope, stage, back)
-        if constant_of(loop.step) != 1:
+        if ANY.constant(loop.step) != 1:
             value = scope.add(arith.MuliOp(value, loop.step))
-        if constant_of(loop.lb) != 0:
+        if ANY.constant(loop.lb) != 0:
             value = scope.add(arith.AddiOp(loop.lb, value))
         if value is not scope.base:
             value.name_hint = value.name_hint or self.original.induction.name_hint

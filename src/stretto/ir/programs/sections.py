@@ -22,7 +22,7 @@ from xdsl.ir import Block, OpResult, Region, SSAValue
 from stretto.ir.attributes import plain
 from stretto.ir.dialect.pipelined import ProgramOp
 from stretto.ir.dialect.types import IteratorType
-from stretto.ir.loops.flow import constant_of
+from stretto.ir.loops.module import ANY
 from stretto.ir.programs.declarations import Writing, to_attributes
 from stretto.ir.programs.operands import Sources
 from stretto.ir.programs.original import Section, Spot
@@ -211,7 +211,7 @@ class StreamReader:
     def _needs(self, op: IfOp) -> int:
         made = op.cond.op if isinstance(op.cond, OpResult) else None
         if isinstance(made, CmpiOp) and made.lhs is self._head.trips:
-            least = constant_of(made.rhs)
+            least = ANY.constant(made.rhs)
             if least is not None and made.predicate.value.data == _PREDICATE_SGE:
                 return least
         raise self._head.refuse(op, "a guard that does not ask for a least trip count")
@@ -238,8 +238,8 @@ class StreamReader:
     def _kernel(self, op: ForOp) -> None:
         if self._bounds is not None:
             raise self._head.refuse(op, "a second kernel of one agent")
-        last, first = constant_of(op.lb), self._above(op.ub)
-        if last is None or first is None or constant_of(op.step) != 1:
+        last, first = ANY.constant(op.lb), self._above(op.ub)
+        if last is None or first is None or ANY.constant(op.step) != 1:
             raise self._head.refuse(op, "a kernel that does not go from a stage to the trip count")
         self._bounds = (first, last)
         part = Passage("kernel")
@@ -266,5 +266,5 @@ class StreamReader:
             return 0
         made = value.op if isinstance(value, OpResult) else None
         if isinstance(made, AddiOp) and made.lhs is self._head.trips:
-            return constant_of(made.rhs)
+            return ANY.constant(made.rhs)
         return None

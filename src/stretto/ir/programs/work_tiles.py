@@ -40,7 +40,7 @@ from stretto.ir.dialect import NvTileas
 from stretto.ir.dialect.pipelined import WorkTileInfoOp
 from stretto.ir.dialect.transfers import AllocTensorOp
 from stretto.ir.dialect.types import struct_members
-from stretto.ir.loops.flow import around, constant_of
+from stretto.ir.loops.module import ANY
 from stretto.materialization.persistent import Persistent
 
 PersistentLoop = ForOp | WhileOp
@@ -58,7 +58,7 @@ def info_of(loop: PersistentLoop) -> WorkTileInfoOp | None:
 
 def persistent_loop(op: Operation) -> tuple[PersistentLoop, WorkTileInfoOp] | None:
     """The nearest loop over work tiles around an operation."""
-    loops = (at for at in around(op) if isinstance(at, PersistentLoop))
+    loops = (at for at in ANY.around(op) if isinstance(at, PersistentLoop))
     return next(((at, info) for at in loops if (info := info_of(at)) is not None), None)
 
 
@@ -71,7 +71,7 @@ def persistent_around(op: Operation) -> Persistent | None:
 def describe(loop: PersistentLoop, info: WorkTileInfoOp) -> Persistent:
     """What a loop over work tiles says, its index as wide as it will be."""
     cluster = info.shape(info.cluster)
-    blocks = constant_of(loop.step) if isinstance(loop, ForOp) else None
+    blocks = ANY.constant(loop.step) if isinstance(loop, ForOp) else None
     if info.blocks is not None:
         blocks = info.blocks.value.data
     return Persistent(
@@ -213,7 +213,7 @@ def _widen_info(info: WorkTileInfoOp, narrow: Attribute, wide: Mapping[SSAValue,
 
 
 def _cast(value: SSAValue, to: Attribute) -> Operation:
-    number = constant_of(value)
+    number = ANY.constant(value)
     if number is not None and isa(to, IntegerType):
         return arith.ConstantOp(IntegerAttr(number, to))
     narrow = value.type

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from stretto.kernel.building import plain_name
 from stretto.kernel.lowering.combiners import combined_by
 from stretto.kernel.lowering.conflicts import alias_sets, conflicts
 from stretto.kernel.lowering.products import ProductLowering
@@ -152,7 +153,7 @@ class _Lowering(ProductLowering):
         if any(made is None or made.name != "arith.constant" for made in makers):
             hint = "its combination takes two elements and constants, nothing else"
             raise self._refuse(operation, "a reduction that takes a value from outside", hint)
-        arguments = [Value(value.type, value.name) for value in region.arguments]
+        arguments = [_again(value) for value in region.arguments]
         sources = [self._registers(value) for value in operation.operands]
         self._homes.enter()
         for old, new in zip(region.arguments, arguments, strict=True):
@@ -195,10 +196,10 @@ class _Lowering(ProductLowering):
             else self._registers(value)
             for i, value in enumerate(initial)
         ]
-        arguments = [Value(body.arguments[0].type, body.arguments[0].name)]
+        arguments = [_again(body.arguments[0])]
         arguments += [
-            Value(first.type, old.name or f"sum_{i}")
-            for i, (first, old) in enumerate(zip(begun, body.arguments[1:], strict=True))
+            Value(first.type, plain_name(old.name or "sum"))
+            for first, old in zip(begun, body.arguments[1:], strict=True)
         ]
         self._homes.enter()
         self._loops.append(operation)
@@ -293,7 +294,7 @@ class _Lowering(ProductLowering):
         return found
 
     def _region(self, region: Region, ends: str) -> Region:
-        arguments = [Value(value.type, value.name) for value in region.arguments]
+        arguments = [_again(value) for value in region.arguments]
         self._homes.enter()
         for old, new in zip(region.arguments, arguments, strict=True):
             self._homes.in_registers(old, new)
@@ -331,6 +332,11 @@ class _Lowering(ProductLowering):
         )
         for old, new in zip(operation.results, made.results, strict=True):
             self._homes.in_registers(old, new)
+
+
+def _again(value: Value) -> Value:
+    """An argument of a region that is written anew."""
+    return Value(value.type, plain_name(value.name))
 
 
 def _without_idle_constants(region: Region) -> Region:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from stretto.kernel.accesses import Accesses
 from stretto.kernel.addresses import Addresses
 from stretto.kernel.axes import analyse
-from stretto.kernel.building import Builder
+from stretto.kernel.building import LoweredBuilder
 from stretto.kernel.errors import KernelError
 from stretto.kernel.lowering.homes import Homes
 from stretto.kernel.lowering.loads import Loads
@@ -38,7 +38,7 @@ class Placement:
             kernel, self._uses, self._axes, copies and COPY in machine.opcodes, bool(machine.agents)
         )
         self._homes = Homes()
-        self._out = Builder(kernel.location)
+        self._out = LoweredBuilder(kernel.location)
         self._loops: list[Operation] = []
         self._born: dict[Value, int] = {}
         """How many loops a value is made inside of: only there may its buffer be written over."""

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from stretto.kernel import Kernel, Operation, Value
 from stretto.kernel.accesses import Accesses
 from stretto.kernel.axes import analyse
-from stretto.kernel.lowering.written import COPY, LOAD
+from stretto.kernel.lowering.written import COPY, LOAD, STORE
 from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Pointer, Tile, shape_of
 from stretto.ops.opcodes import opcode
@@ -26,6 +26,7 @@ from stretto.program.builder.sums import SUM_READ
 from stretto.program.layouts import (
     THREADS,
     WARP_ROWS,
+    WARPGROUP,
     Lanes,
     Layout,
     Named,
@@ -43,12 +44,15 @@ ASSEMBLY, HISTOGRAM = "inline_asm", "histogram"
 """A tile whose last dimension has two elements, which becomes two tiles, or is made of two."""
 VECTOR_BITS = 128
 """What a thread moves at once."""
+HALF, MATRIX = 16, 2
+"""Bits of elements of which four threads that have two each fill half of a sector of 32 bytes."""
 
 
 class Layouts:
     """The layouts of a lowered kernel's tiles in registers."""
 
-    def __init__(self, kernel: Kernel, warps: int) -> None:
+    def __init__(self, kernel: Kernel, warps: int, *, in_rows: bool = False) -> None:
+        """`in_rows`: narrow elements are stored by rows, though a product made them otherwise."""
         self._warps = warps
         self._of: dict[Value, Layout] = {}
         self._loaded: dict[Value, Layout] = {}
@@ -72,17 +76,7 @@ class Layouts:
                 pairs = operation.operands[0] if kind_of(operation) == SPLIT else operation.result
                 self._vectors[shape_of(pairs.type)] = HALVES
         along = _along(kernel, loads)
-        for operation in operations:
-            row = opcode(kind_of(operation))
-            if row.multiplies:
-                self._of[operation.result] = self._in_registers(operation)
-            elif row.accumulator is not None and isinstance(operation.results[0].type, Tile):
-                self._product(operation)
-            elif kind_of(operation) == SUM_READ:
-                rows, columns = shape_of(operation.result.type)
-                self._of[operation.result] = Lanes(rows, columns, warps)
-            elif row.awaits and operation.operands[0] in self._of:  # the product's own registers
-                self._of[operation.results[0]] = self._of[operation.operands[0]]
+        self._sums(operations)
         self._factors(operations)
         for operation in loads:
             # Neighbouring threads read neighbouring elements, and each is held once.
@@ -92,6 +86,7 @@ class Layouts:
             self._loaded[addresses] = layout
             if kind_of(operation) == LOAD:
                 self._loaded[operation.results[0]] = layout
+        self._store_in_rows(operations if in_rows else ())
         # What meets a product is laid out as it is: what is loaded is converted, not the sum.
         self._alike(operations)
         self._of.update(self._loaded)
@@ -104,6 +99,15 @@ class Layouts:
                 self._of[value] = self.rows(type)
                 self._spread(operations)
 
+    def _store_in_rows(self, operations: Sequence[Operation]) -> None:
+        """Neighbouring threads write neighbouring elements, where a product leaves them apart."""
+        for operation in operations:
+            if kind_of(operation) == STORE and _is_narrow(operation.operands[0].type):
+                address, _, *mask = operation.operands
+                assert isinstance(address.type, Tile)
+                layout = self._loaded.setdefault(address, self.rows(address.type))
+                self._loaded.update((one, layout) for one in mask if one not in self._loaded)
+
     def of(self, value: Value) -> Layout:
         """The layout of a tile in registers."""
         return self._of[value]
@@ -112,6 +116,22 @@ class Layouts:
         """Those that others are slices of, each once."""
         found = dict.fromkeys(root(layout) for layout in self._of.values())
         return sorted(found, key=lambda layout: layout.name)
+
+    def _sums(self, operations: Sequence[Operation]) -> None:
+        """Sums lie as the product leaves them. Fewer warps than a warpgroup have none."""
+        for operation in operations:
+            row = opcode(kind_of(operation))
+            if row.multiplies:
+                self._of[operation.result] = self._in_registers(operation)
+            elif self._warps < WARPGROUP:
+                continue
+            elif row.accumulator is not None and isinstance(operation.results[0].type, Tile):
+                self._product(operation)
+            elif kind_of(operation) == SUM_READ:
+                rows, columns = shape_of(operation.result.type)
+                self._of[operation.result] = Lanes(rows, columns, self._warps)
+            elif row.awaits and operation.operands[0] in self._of:  # the product's own registers
+                self._of[operation.results[0]] = self._of[operation.operands[0]]
 
     def _product(self, operation: Operation) -> None:
         result, factor = operation.results[0], operation.operands[1]
@@ -231,6 +251,14 @@ def copied_at_once(kernel: Kernel, copies: Sequence[Operation]) -> dict[Operatio
         size = max(1, type.element.pointee.bits // 8)
         found[operation] = max(1, min(facts.contiguity or 1, (facts.divisibility or size) // size))
     return found
+
+
+def _is_narrow(type: object) -> bool:
+    """Whether a tile of addresses is of elements of which a product leaves half a sector a row."""
+    if not isinstance(type, Tile) or len(type.shape) < MATRIX:
+        return False
+    assert isinstance(type.element, Pointer)
+    return type.element.pointee.bits <= HALF
 
 
 def _is_tile(value: Value) -> bool:

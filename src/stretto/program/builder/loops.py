@@ -91,6 +91,8 @@ class LoopBuilder(LoopSteps):
                 self._pipelined(long, peel=False)
             elif known is not None and known >= needed:
                 self._pipelined(long, peel=flying)
+            elif known is not None and known > 1:
+                self._written_out(long, known)
             elif known is not None:
                 self._one_by_one(short)
             else:
@@ -98,6 +100,8 @@ class LoopBuilder(LoopSteps):
             if self._hidden:
                 self._hand_back_hidden()
         first = steps.first if together else steps.last + flying
+        if known is not None and 1 < known < needed and not together:
+            first = steps.first + known  # no step is the kernel's
         order = tuple(i.op for i in self._issues)
         self._a.say(
             Pipelined(
@@ -304,6 +308,22 @@ class LoopBuilder(LoopSteps):
                 self._a.say(Remark(f"step {step - steps.first} of {every}"))
             way.at = step
             self._step(way, here, "group", step)
+
+    def _written_out(self, way: Way, trips: int) -> None:
+        """So few iterations that no step has an operation of each stage, from the first one's begin
+        to the last one's end: there is no kernel, prologue and epilogue meet."""
+        a, steps = self._a, self._steps
+        self._begin(way, self._issues)
+        for step in range(steps.first, steps.last + trips):
+            here = [i for i in self._issues if 0 <= step - self._stage[i.op] < trips]
+            a.say(Remark(f"step {step - steps.first} of {steps.last + trips - steps.first}"))
+            way.at = step
+            self._step(way, here, "prologue", step, self._issues)
+        if way.pending:
+            with a.of(Origin(self._issues[-1].op)), a.block() as body:
+                self._retire(way, len(way.pending) - 1)
+            a.say(Step("prologue", steps.last + trips, way.iteration(0), tuple(body)))
+        a.clocks(lambda tracer: tracer.settle(str(self._number), number(0), once=self._once))
 
     def _one_by_one(self, way: Way) -> None:
         """Each iteration from its first operation to its last."""

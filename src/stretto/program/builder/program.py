@@ -9,6 +9,7 @@ from stretto.kernel import Kernel, Operation
 from stretto.kernel.lowering.written import TILE_COUNT
 from stretto.kernel.tree import kind_of
 from stretto.machine import Machine
+from stretto.machine.sharing import groups, thread_registers
 from stretto.ops.spaces import STAGING
 from stretto.program.alternation import alternating
 from stretto.program.builder.agent import AgentBuilder
@@ -34,6 +35,7 @@ from stretto.program.traces import Tracing
 from stretto.program.walk import layouts_in
 
 REGISTER_FILE = 65536
+"""Registers of an SM whose machine states none."""
 WARP = 32
 
 
@@ -83,7 +85,10 @@ class _Builder:
     tracing: Tracing | None
 
     def __post_init__(self) -> None:
-        self._layouts = Layouts(self.plan.kernel, self.plan.workers[0].warps)
+        plan = self.plan
+        # Long loops of agents spare the exchange; a sum in tensor memory lies by rows already.
+        in_rows = (len(plan.workers) == 1 or plan.machine.blocks > 1) and not plan.sums
+        self._layouts = Layouts(plan.kernel, plan.workers[0].warps, in_rows=in_rows)
 
     def agents(self) -> list[AgentBuilder]:
         """All agents that have something to do."""
@@ -91,7 +96,10 @@ class _Builder:
         for number, worker in enumerate(self.plan.workers):
             count = len(self.plan.workers)
             tracer = Tracer(self.tracing, number, count) if self.tracing else None
-            agent = AgentBuilder(self.plan, worker, self._layouts, tracer)
+            layouts = self._layouts
+            if worker.warps != self.plan.workers[0].warps:
+                layouts = Layouts(self.plan.kernel, worker.warps)
+            agent = AgentBuilder(self.plan, worker, layouts, tracer)
             agent.build(self._loop)
             found.append(agent)
         # An agent that has nothing to do is none.
@@ -147,7 +155,7 @@ class _Builder:
             plan.bytes,
             plan.scratch,
             plan.workers[0].warps,
-            _registers(bodies),
+            _registers(bodies, plan.machine),
             {turn.name: turn.distance for turn in plan.all_turns()},
             assumed(plan),
             self.tracing,
@@ -192,11 +200,12 @@ class _Builder:
             yield Barriers(f"{one.name}_free", depth, 1, "free", one.name)
 
 
-def _registers(agents: Sequence[AgentProgram]) -> int | None:
-    """Registers of a thread before agents share them out anew, where there are several."""
-    if len(agents) == 1:
+def _registers(agents: Sequence[AgentProgram], machine: Machine) -> int | None:
+    """Registers of a thread before agents share them out anew, or by which blocks share an SM."""
+    warps = groups([agent.warps for agent in agents])
+    if len(agents) > 1:
+        return thread_registers(machine, warps) or REGISTER_FILE // (warps * WARP) // 8 * 8
+    if machine.blocks == 1:
         return None
-    # The kernel begins with whole groups of four warps; each gives back or takes.
-    warps = sum(agent.warps for agent in agents)
-    threads = -(-warps // 4) * 4 * WARP
-    return REGISTER_FILE // threads // 8 * 8
+    each = thread_registers(machine, agents[0].warps)
+    return None if each is None else min(each, machine.known_limit("thread_registers"))

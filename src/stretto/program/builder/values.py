@@ -3,7 +3,7 @@ first, and known from there to the end of its block."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from stretto.kernel import Operation, Value
 from stretto.kernel.lowering.written import COPY, LOAD, TILE_COUNT, TMA_LOAD, WORK_TILE
@@ -97,9 +97,37 @@ class ValueBuilder(BodyBuilder):
         """What a value is; whatever makes it is written now, if it was not yet."""
         found = self.known(value)
         if found is None:
+            for one in self._before(value):
+                if self.known(one) is None:
+                    self.bind(one, self._make(one))
             found = self._make(value)
             self.bind(value, found)
         return found
+
+    def _before(self, value: Value) -> list[Value]:
+        """What a value is computed of, and that in turn, in the order in which it is written:
+        unrolled loops make chains of thousands."""
+        found: list[Value] = []
+        seen = {value}
+        ahead = [iter(self._computed_of(value))]
+        path = [value]
+        while ahead:
+            following = next((one for one in ahead[-1] if one not in seen), None)
+            if following is not None:
+                seen.add(following)
+                path.append(following)
+                ahead.append(iter(self._computed_of(following)))
+            else:
+                ahead.pop()
+                found.append(path.pop())
+        return found[:-1]
+
+    def _computed_of(self, value: Value) -> Sequence[Value]:
+        """The operands of plain arithmetic, of which a value is made."""
+        made = self.plan.maker.get(value)
+        if made is None or self.known(value) is not None or not kind_of(made).startswith("arith."):
+            return ()
+        return made.operands
 
     @property
     def inside(self) -> bool:

@@ -659,6 +659,11 @@ class Absent:
     def __mro_entries__(self, _: Any) -> Any:
         return (object,)
 
+    def __or__(self, _: Any) -> Any:
+        return self
+
+    __ror__ = __or__
+
 
 def missing(module: str) -> Any:
     """Gives whatever is asked of a module that lacks it."""

@@ -104,21 +104,19 @@ class HostDescriptor:
 class _Im2Col(HostDescriptor):
     """One of pixels by channels."""
 
-    corners: tuple[list[int], list[int]]
-    every: list[int]
+    def __init__(
+        self, base: Any, shape: Any, strides: Any, block_shape: Any, layout: Any = None,
+        padding: str = "zero", round_f32_to_tf32: bool = False, element_strides: Any = None,
+        pixel_box_lower_corner: Any = (), pixel_box_upper_corner: Any = (),
+    ) -> None:  # fmt: skip
+        super().__init__(base, shape, strides, block_shape, layout, padding, round_f32_to_tf32)
+        self.corners = (list(pixel_box_lower_corner), list(pixel_box_upper_corner))
+        self.every = list(element_strides or [1] * len(self.shape))
 
     @staticmethod
-    def from_tensor(
-        tensor: Any, block_shape: Any, layout: Any = None, padding: str = "zero",
-        round_f32_to_tf32: bool = False, element_strides: Any = None,
-        pixel_box_lower_corner: Any = (), pixel_box_upper_corner: Any = (),
-    ) -> HostDescriptor:  # fmt: skip
+    def from_tensor(tensor: Any, *given: Any, **named: Any) -> HostDescriptor:
         """Of a whole tensor."""
-        del round_f32_to_tf32
-        made = _Im2Col(tensor, tensor.shape, tensor.stride(), block_shape, layout, padding)
-        made.corners = (list(pixel_box_lower_corner), list(pixel_box_upper_corner))
-        made.every = list(element_strides or [1] * len(made.shape))
-        return made
+        return _Im2Col(tensor, tensor.shape, tensor.stride(), *given, **named)
 
     def for_kernel(self) -> Descriptor:
         base = self.base
@@ -240,7 +238,7 @@ class _Module(types.ModuleType):
         return language.missing(self.__name__)(name)
 
 
-_OTHERS = ("triton", "torch", "triton_kernels", "torchvision")
+_OTHERS = ("triton", "torch", "torchvision")
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):

@@ -351,7 +351,8 @@ def _shape(given: Any) -> tuple[int, ...]:
 def tensor_of(values: Any, dtype: Dtype) -> Tensor:
     """Numbers as a tensor of a type."""
     with np.errstate(all="ignore"):
-        return Tensor(np.ascontiguousarray(dtype.encode(dtype.cast(values))), dtype)
+        rounded = values if dtype.packed else dtype.cast(values)
+        return Tensor(np.ascontiguousarray(dtype.encode(rounded)), dtype)
 
 
 def from_numpy(array: Any) -> Tensor:
@@ -407,10 +408,14 @@ def _filled(value: float) -> Any:
     return make
 
 
+TOO_LARGE = 1 << 31
+"""Multiplications of a reference that nobody wants to wait for."""
+
+
 def matmul(a: Any, b: Any) -> Tensor:
     """A product; where it is larger than anybody wants to wait for, nothing."""
     size = math.prod(a.shape) * b.shape[-1]
-    if size > 1 << 32:
+    if size > TOO_LARGE:
         PARTIAL.append("a reference product that is too large was not computed")
         return tensor_of(np.zeros((*a.shape[:-1], b.shape[-1])), a.dtype)
     left, right = (np.asarray(x.numbers(), np.float32) for x in (a, b))
@@ -516,6 +521,7 @@ def module() -> tuple[types.ModuleType, dict[str, types.ModuleType]]:  # noqa: P
     functional.softmax = _softmax
     functional.scaled_dot_product_attention = _attention
     functional.conv2d = _convolved
+    functional.pad = _padded
     nn.functional = functional
     torch.cuda, torch.testing, torch.nn = cuda, testing, nn
     torch.version = types.SimpleNamespace(hip=None, cuda="13.0")
@@ -577,13 +583,29 @@ def _convolved(
     """Images by channels, rows and columns."""
     down, right = stride if isinstance(stride, tuple | list) else (stride, stride)
     rows, columns = padding if isinstance(padding, tuple | list) else (padding, padding)
+    images, inner, height, width = x.shape
+    outer, _, tall, wide = weight.shape
+    high = (height + 2 * rows - tall) // down + 1
+    broad = (width + 2 * columns - wide) // right + 1
+    if images * inner * high * broad * outer * tall * wide > TOO_LARGE:
+        PARTIAL.append("a reference convolution that is too large was not computed")
+        return Tensor(np.zeros((images, outer, high, broad), x.dtype.raw), x.dtype)
     given, held = (np.asarray(t.numbers(), np.float32) for t in (x, weight))
     given = np.pad(given, ((0, 0), (0, 0), (rows, rows), (columns, columns)))
     seen = np.lib.stride_tricks.sliding_window_view(given, held.shape[2:], (2, 3))
-    made = np.einsum("nchwrs,ocrs->nohw", seen[:, :, ::down, ::right], held, optimize=True)
+    seen = seen[:, :, ::down, ::right]
+    made = np.einsum("nchwrs,ocrs->nohw", seen, held, optimize=True)
     if bias is not None:
         made = made + bias.numbers()[:, None, None]
     return tensor_of(made, x.dtype)
+
+
+def _padded(x: Any, sizes: Any, mode: str = "constant", value: Any = 0, **_: Any) -> Tensor:
+    """Rows and columns around, the last axis first."""
+    del mode
+    pairs = [(int(a), int(b)) for a, b in zip(sizes[::2], sizes[1::2], strict=True)][::-1]
+    before = [(0, 0)] * (x.raw.ndim - len(pairs))
+    return Tensor(np.pad(x.raw, [*before, *pairs], constant_values=value or 0), x.dtype)
 
 
 class _Quiet:

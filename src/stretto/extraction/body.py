@@ -10,33 +10,31 @@ the machine's units the second, and storages say all there is to say of the thir
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, count
-from typing import TypeGuard, cast
+from typing import Generic
 
-from xdsl.dialects.scf import ForOp
-from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
-from xdsl.traits import IsTerminator, Pure
-
-from stretto.ir.attributes import StatedLoop, StatedOp, alias_set, stated_op
-from stretto.ir.dialect import kind_of, name_of, row_of
-from stretto.ir.dialect.kernels import CombiningOp
-from stretto.ir.dialect.pipeline import BODIES
-from stretto.ir.dialect.pipeline import YieldOp as BodyYieldOp
-from stretto.ir.dialect.transfers import AllocTensorOp, BarrierOp, CopyOp
-from stretto.ir.dialect.types import buffer_of, tile_of
-from stretto.ir.loops.flow import (
+from stretto.extraction.flow import BufferHomes, Flow
+from stretto.extraction.source import (
+    ALLOCATION,
+    BARRIER,
+    BODIES,
+    BODY_YIELD,
+    COMBINING,
+    COPY,
+    FOR,
     NESTED,
-    BufferHomes,
-    Flow,
+    BlockT,
+    OpT,
+    Source,
+    StatedLoop,
+    StatedOp,
     UnreadableError,
-    immediate,
-    inside,
-    yielded,
+    ValueT,
 )
-from stretto.ir.loops.storages import Names, Storages, Touched
-from stretto.loop import Access, Dependence, Facts, Loop, Op, Operand, Value, Written
+from stretto.extraction.storages import Names, Storages, Touched, standing
+from stretto.loop import Access, Dependence, Facts, Loop, Op, Operand, Value
 from stretto.ops.opcodes import UNKNOWN, opcode
 
 
@@ -49,76 +47,75 @@ class Inner:
 
 
 @dataclass(frozen=True, slots=True)
-class Scheduled:
+class Scheduled(Generic[OpT]):
     """An operation of the body that becomes one of the loop."""
 
-    op: Operation
-    parent: Operation | None
+    op: OpT
+    parent: OpT | None
     stated: StatedOp
 
 
 @dataclass(frozen=True, slots=True)
-class Body:
+class Body(Generic[OpT, ValueT]):
     """A loop as read, and which operation of the text each of its own is."""
 
     loop: Loop
-    ops: dict[str, Operation]
-    values: dict[SSAValue, str]
+    ops: dict[str, OpT]
+    values: dict[ValueT, str]
     """Values of the text that the loop has, by what they are called there."""
-    buffers: dict[str, SSAValue]
+    buffers: dict[str, ValueT]
     """Buffers of the text that are its storages."""
 
 
-def scheduled_ops(block: Block, parent: Operation | None = None) -> Iterator[Scheduled]:
+_WITH_REGIONS = (*NESTED, *COMBINING, *BODIES)
+
+
+def scheduled_ops(
+    source: Source[OpT, BlockT, ValueT], block: BlockT, parent: OpT | None = None
+) -> Iterator[Scheduled[OpT]]:
     """The operations of a body that a schedule places, bodies of pipeline operations included."""
-    for op in block.ops:
-        if isinstance(op, BodyYieldOp) or op.has_trait(IsTerminator, value_if_unregistered=False):
+    for op in source.operations(block):
+        name, results = source.name(op), source.results(op)
+        if name == BODY_YIELD or source.ends(op):
             continue
-        if isinstance(op, AllocTensorOp) and op.init is None:
+        if name == ALLOCATION and not source.operands(op):
             continue
-        if op.results and immediate(op.results[0]):
+        if results and source.immediate(results[0]):
             continue
-        if op.regions and not isinstance(op, (*NESTED, CombiningOp, *BODIES)):
-            raise UnreadableError(op, f"`{name_of(op)}` is a region inside the body")
-        yield Scheduled(op, parent, stated_op(op))
-        if isinstance(op, BODIES):
-            yield from scheduled_ops(op.body.block, op)
+        if source.has_regions(op) and name not in _WITH_REGIONS:
+            raise UnreadableError(op, f"`{name}` is a region inside the body")
+        yield Scheduled(op, parent, source.stated(op))
+        if name in BODIES:
+            yield from scheduled_ops(source, source.body(op), op)
 
 
-class BodyReader:
-    """Reads one loop, or a block that is gone through once.
-
-    `place` orders all operations of the module as they stand.
-    """
+class BodyReader(Generic[OpT, BlockT, ValueT]):
+    """Reads one loop, or a block that is gone through once."""
 
     def __init__(
         self,
-        owner: Operation,
+        source: Source[OpT, BlockT, ValueT],
+        owner: OpT,
         stated: StatedLoop,
-        homes: BufferHomes,
-        place: dict[Operation, int],
-        inner: Mapping[Operation, Inner],
-        written: Callable[[Operation], Written | None] | None = None,
-        known: Callable[[Operation], Facts] | None = None,
-        block: Block | None = None,
+        homes: BufferHomes[OpT, BlockT, ValueT],
+        inner: Mapping[OpT, Inner],
+        block: BlockT | None = None,
     ) -> None:
-        self._block = owner.regions[0].blocks[0] if block is None else block
-        self._for = owner if block is None and isinstance(owner, ForOp) else None
-        self._known = known
-        self._written = written
+        self._source = source
+        self._block = source.body(owner) if block is None else block
+        self._for = owner if block is None and source.name(owner) == FOR else None
         self._stated = stated
         self._homes = homes
-        self._place = place
         self._inner = inner
-        self._body = tuple(scheduled_ops(self._block))
-        self._op_names: dict[Operation, str] = {}
-        self._value_names: dict[SSAValue, str] = {}
+        self._body = tuple(scheduled_ops(source, self._block))
+        self._op_names: dict[OpT, str] = {}
+        self._value_names: dict[ValueT, str] = {}
         self._values = Names()
-        self._flow = Flow(owner, block)
-        self._storages = Storages(owner, self._block, homes, place, stated, self._flow.sums)
-        self._live_ins: tuple[SSAValue, ...] = ()
+        self._flow = Flow(source, owner, block)
+        self._storages = Storages(source, owner, self._block, homes, stated, self._flow.sums)
+        self._live_ins: tuple[ValueT, ...] = ()
 
-    def read(self, name: str) -> Body:
+    def read(self, name: str) -> Body[OpT, ValueT]:
         """The loop, under a name."""
         self._name_results()
         self._name_live_ins()
@@ -145,10 +142,13 @@ class BodyReader:
 
     def _orders(self, ops: tuple[Op, ...]) -> Iterator[Dependence]:
         body = [item.op for item in self._body]
-        yield from fences(ops, body)
-        yield from same_places(ops, body)
-        yield from same_sets(ops, body)
-        yield from entries(((item.op, item.parent) for item in self._body), self._op_names)
+        yield from fences(self._source, ops, body)
+        yield from same_places(self._source, ops, body)
+        yield from same_sets(self._source, ops, body)
+        for item in self._body:  # each after the one whose body it is in
+            if item.parent is not None:
+                names = self._op_names[item.parent], self._op_names[item.op]
+                yield Dependence(*names, 0, 0, "order", "body")
 
     def _own_slots(self) -> Iterator[str]:
         for item in self._body:
@@ -164,28 +164,27 @@ class BodyReader:
         self._values = Names([*stated_values, *(v.name for v in self._stated.loop.values)])
         declared = {v.name for v in self._stated.loop.values} - set(stated_values)
         for position, item in enumerate(self._body):
-            hints = [result.name_hint for result in item.op.results]
+            hints = [self._source.hint(result) for result in self._source.results(item.op)]
             if "name" in item.stated.given:
                 name = item.stated.op.name
             else:
-                tail = kind_of(item.op).split(".")[-1]
+                tail = self._source.kind(item.op).split(".")[-1]
                 name = ops.give(next(iter(hints), None) or f"{tail}_{position}")
             self._op_names[item.op] = name
             self._name_values(item, hints, name, declared)
 
     def _name_values(
-        self, item: Scheduled, hints: list[str | None], name: str, declared: set[str]
+        self, item: Scheduled[OpT], hints: list[str | None], name: str, declared: set[str]
     ) -> None:
+        results = self._source.results(item.op)
         if "results" in item.stated.given:
             given = item.stated.op.results
-            if len(given) != len(item.op.results):
-                raise UnreadableError(
-                    item.op,
-                    f"`stretto.results` names {len(given)} results; it has {len(item.op.results)}",
-                )
-            self._value_names.update(zip(item.op.results, given, strict=True))
+            if len(given) != len(results):
+                told = f"`stretto.results` names {len(given)} results; it has {len(results)}"
+                raise UnreadableError(item.op, told)
+            self._value_names.update(zip(results, given, strict=True))
             return
-        for result, hint in zip(item.op.results, hints, strict=True):
+        for result, hint in zip(results, hints, strict=True):
             self._value_names[result] = self._take(hint or name, declared)
 
     def _take(self, wanted: str, declared: set[str]) -> str:
@@ -197,7 +196,7 @@ class BodyReader:
 
     def _name_live_ins(self) -> None:
         """In the order they are defined in; the induction variable first."""
-        found: dict[SSAValue, None] = {}
+        found: dict[ValueT, None] = {}
         for item in self._body:
             for value in self._flow.read_by(item.op):
                 flow = self._flow.source_of(value)
@@ -206,33 +205,30 @@ class BodyReader:
         named = {self._value_names[value] for value in self._value_names}
         declared = {v.name for v in self._stated.loop.values} - named
         for value in sorted(found, key=self._order):
-            wanted = value.name_hint or (
-                f"arg{value.index}" if isinstance(value, BlockArgument) else "live_in"
-            )
+            text = self._source
+            argument = text.entered(value) is not None
+            wanted = text.hint(value) or (f"arg{text.index(value)}" if argument else "live_in")
             self._value_names[value] = self._take(wanted, declared)
         self._live_ins = tuple(sorted(found, key=self._order))
 
-    def _order(self, value: SSAValue) -> tuple[int, int, int]:
-        if self._for is not None and value is self._block.args[0]:
-            return (-1, 0, 0)
-        if isinstance(value, OpResult):
-            return (self._place[value.op], 1, value.index)
-        if isinstance(value, BlockArgument):
-            above = value.block.parent_op()
-            return (self._place[above] if above is not None else -1, 0, value.index)
-        return (-1, 1, 0)
+    def _order(self, value: ValueT) -> tuple[int, int, int]:
+        text = self._source
+        if self._for is not None and value is text.arguments(self._block)[0]:
+            return (-2, 0, 0)
+        place, index = standing(text, value)
+        return place, int(text.entered(value) is None), index
 
     # Operations ---------------------------------------------------------------------------
 
-    def _op(self, item: Scheduled, touched: Touched) -> Op:
+    def _op(self, item: Scheduled[OpT], touched: Touched[ValueT]) -> Op:
         op, stated, given = item.op, item.stated.op, item.stated.given
-        storages = self._storages
+        storages, text = self._storages, self._source
         reads, writes = storages.reads(touched), storages.writes(touched)
         made = Op(
             name=self._op_names[op],
-            kind=kind_of(op),
+            kind=text.kind(op),
             operands=stated.operands if "operands" in given else tuple(self._operands(op)),
-            results=tuple(self._value_names[result] for result in op.results),
+            results=tuple(self._value_names[result] for result in text.results(op)),
             reads=stated.reads if "reads" in given else reads,
             writes=stated.writes if "writes" in given else writes,
             uses=stated.uses,
@@ -245,7 +241,7 @@ class BodyReader:
             parent=stated.parent
             if "parent" in given
             else (None if item.parent is None else self._op_names[item.parent]),
-            written=None if self._written is None else self._written(op),
+            written=text.written(op),
         )
         if op in self._inner:
             inner = self._inner[op].op
@@ -257,25 +253,37 @@ class BodyReader:
             )
         return made
 
-    def _operands(self, op: Operation) -> Iterator[Operand]:
+    def _operands(self, op: OpT) -> Iterator[Operand]:
         for value in self._flow.read_by(op):
             flow = self._flow.source_of(value)
             if flow is not None:
-                for made in (flow[0], *enclosed(flow[0])):
+                for made in (flow[0], *self._enclosed(flow[0])):
                     if made in self._value_names:
                         yield Operand(self._value_names[made], flow[1])
 
-    def _facts(self, op: Operation, stated: StatedOp) -> Facts:
+    def _enclosed(self, token: ValueT) -> Iterator[ValueT]:
+        """What a body has made by the time its operation hands out its token.
+
+        Whoever takes the token waits for what is inside: `%done = producer_commit after %full`.
+        """
+        text = self._source
+        op = text.maker(token)
+        if op is not None and text.index(token) == 0 and text.name(op) in BODIES:
+            for inside in text.operations(text.body(op)):
+                yield from text.results(inside)[:1]
+                for result in text.results(inside)[:1]:
+                    yield from self._enclosed(result)
+
+    def _facts(self, op: OpT, stated: StatedOp) -> Facts:
         """Those that are stated; else what follows from its addresses."""
         facts = stated.op.facts
         # Machines cost a copy by where it goes; the storages it touches do not always tell.
-        if isinstance(op, CopyOp) and facts.buffer is None:
-            return replace(facts, buffer=buffer_of(op.result.type))
-        if self._known is None or "facts" in stated.given:
-            return facts
-        return self._known(op)
+        text = self._source
+        if text.name(op) == COPY and facts.buffer is None:
+            return replace(facts, buffer=text.buffer(text.results(op)[0]))
+        return facts if "facts" in stated.given else text.facts(op)
 
-    def _grouped(self, item: Scheduled, op: Op) -> Op:
+    def _grouped(self, item: Scheduled[OpT], op: Op) -> Op:
         """Whoever fills a buffer whose allocation has a group is led by it, unless it says by whom.
 
         So the operations that one pipeline's buffers are assigned to share a stage.
@@ -283,8 +291,8 @@ class BodyReader:
         if op.constraint.leader_gid is not None:
             return op
         roots = self._storages.roots()
-        owners = [roots[name].owner for name in op.writes if name in roots]
-        stated = [stated_op(owner).op.constraint for owner in owners if _allocates(owner)]
+        makers = [self._allocation(roots[name]) for name in op.writes if name in roots]
+        stated = [self._source.stated(one).op.constraint for one in makers if one is not None]
         groups = dict.fromkeys(gid for c in stated for gid in (c.gid, c.leader_gid))
         found = [gid for gid in groups if gid is not None and gid != op.constraint.gid]
         if len(found) > 1:
@@ -294,6 +302,11 @@ class BodyReader:
             return op
         return replace(op, constraint=replace(op.constraint, leader_gid=found[0]))
 
+    def _allocation(self, root: ValueT) -> OpT | None:
+        """The operation that makes a buffer; None: it is no allocation."""
+        op = self._source.maker(root)
+        return op if op is not None and self._source.name(op) == ALLOCATION else None
+
     def _banked(self, ops: list[Op]) -> tuple[Op, ...]:
         """Operations that read one copy of one buffer get one bank, unless their facts are stated.
 
@@ -301,8 +314,12 @@ class BodyReader:
         numbered as they are met; numbers that somebody states are left out.
         """
         readers: dict[Access, list[int]] = {}
-        owners = {name: root.owner for name, root in self._storages.roots().items()}
-        stated = {n: stated_op(o).op.facts.bank for n, o in owners.items() if _allocates(o)}
+        makers = {name: self._allocation(at) for name, at in self._storages.roots().items()}
+        stated = {
+            name: self._source.stated(maker).op.facts.bank
+            for name, maker in makers.items()
+            if maker is not None
+        }
         for i, (op, item) in enumerate(zip(ops, self._body, strict=True)):
             if opcode(op.kind).banked and len(op.reads) == 1 and "facts" not in item.stated.given:
                 bank = stated.get(op.reads[0].storage)
@@ -323,13 +340,13 @@ class BodyReader:
 
     def _all_values(self, ops: tuple[Op, ...]) -> tuple[Value, ...]:
         """Live-ins, carried values, then results in program order; what is stated, as stated."""
-        block, carried = self._block, list[SSAValue]()
+        text, block, carried = self._source, self._block, list[ValueT]()
         if self._for is not None:
-            carried = [yielded(self._for, i) for i in range(len(self._for.iter_args))]
-        results = [result for item in self._body for result in item.op.results]
-        ordered = dict.fromkeys(
-            (*self._live_ins, *(v for v in carried if v in self._value_names and inside(v, block)))
-        )
+            loop, handed = self._for, len(text.arguments(block)) - 1
+            carried = [text.yielded(loop, i) for i in range(handed)]
+        results = [result for item in self._body for result in text.results(item.op)]
+        own = (v for v in carried if v in self._value_names and text.defined_in(v, block))
+        ordered = dict.fromkeys((*self._live_ins, *own))
         ordered |= dict.fromkeys(results)
         derived = {self._value_names[v]: self._value(v) for v in ordered}
         stated = {value.name: value for value in self._stated.loop.values}
@@ -337,17 +354,18 @@ class BodyReader:
             derived = self._homed(derived, ops)
         return tuple({**stated, **{n: v for n, v in derived.items() if n not in stated}}.values())
 
-    def _value(self, value: SSAValue) -> Value:
-        home = self._homes.of(value)
+    def _value(self, value: ValueT) -> Value:
+        text = self._source
+        home, op = self._homes.of(value), text.maker(value)
         viewed = None
-        row = row_of(value.op) if isinstance(value, OpResult) else UNKNOWN
-        if isinstance(value, OpResult) and (row.view or row.awaits) and home is None:
-            source = self._flow.source_of(value.op.operands[0])
+        row = UNKNOWN if op is None else text.row(op)
+        if op is not None and (row.view or row.awaits) and home is None:
+            source = self._flow.source_of(text.operands(op)[0])
             viewed = None if source is None else self._value_names[source[0]]
-            viewed = None if not inside(value, self._block) else viewed
+            viewed = viewed if text.defined_in(value, self._block) else None
         return Value(
             self._value_names[value],
-            tile_of(value.type),
+            text.tile(value),
             self._storages.home_of(value),
             viewed,
         )
@@ -356,31 +374,29 @@ class BodyReader:
         """Results that live in a storage the text only states: the first their maker writes."""
         space = {storage.name: storage.space for storage in self._stated.loop.storages}
         for op, item in zip(ops, self._body, strict=True):
-            for result in item.op.results:
+            for result in self._source.results(item.op):
                 name = self._value_names[result]
-                wanted = buffer_of(result.type)
+                wanted = self._source.buffer(result)
                 home = next((s for s in op.writes if space.get(s) == wanted), None)
                 if "writes" in item.stated.given and home is not None:
                     values[name] = replace(values[name], storage=home)
         return values
 
 
-def _allocates(owner: Operation | Block) -> TypeGuard[AllocTensorOp]:
-    return isinstance(owner, AllocTensorOp)
-
-
 # Orders that no data carries --------------------------------------------------------------
 
 
-def fences(ops: Sequence[Op], body: Sequence[Operation]) -> Iterator[Dependence]:
+def fences(
+    source: Source[OpT, BlockT, ValueT], ops: Sequence[Op], body: Sequence[OpT]
+) -> Iterator[Dependence]:
     """Who touches memory stays on its side of a barrier, round the loop as well.
 
     read ─► barrier ─► write ─► (next iteration) barrier; `body` is where each operation comes from.
     """
-    at = [i for i, op in enumerate(body) if isinstance(op, BarrierOp)]
+    at = [i for i, op in enumerate(body) if source.name(op) == BARRIER]
     if not at:
         return
-    touching = [_touches(op, source) for op, source in zip(ops, body, strict=True)]
+    touching = [_touches(source, op, one) for op, one in zip(ops, body, strict=True)]
     # Round the loop: the operations before the first barrier follow the last one's.
     around = [*range(at[-1] + 1, len(ops)), *range(at[0])]
     for number, fence in enumerate(at):
@@ -393,47 +409,52 @@ def fences(ops: Sequence[Op], body: Sequence[Operation]) -> Iterator[Dependence]
                 yield _order(ops[i], ops[following], after)
 
 
-def _touches(op: Op, source: Operation) -> bool:
+def _touches(source: Source[OpT, BlockT, ValueT], op: Op, one: OpT) -> bool:
     """Whether an operation may touch memory: all that is not known to leave it alone."""
     if op.reads or op.writes:
         return True
-    return opcode(op.kind).memory and not source.has_trait(Pure, value_if_unregistered=False)
+    return opcode(op.kind).memory and not source.pure(one)
 
 
-def same_places(ops: Sequence[Op], body: Sequence[Operation]) -> Iterator[Dependence]:
+def same_places(
+    source: Source[OpT, BlockT, ValueT], ops: Sequence[Op], body: Sequence[OpT]
+) -> Iterator[Dependence]:
     """What is at an address is loaded and stored in the order of the text, within a step.
 
     Who may meet in different steps, alias sets say.
     """
-    last: dict[SSAValue, list[int]] = {}
-    for i, source in enumerate(body):
-        if source.name not in _BY_ADDRESS:
+    last: dict[ValueT, list[int]] = {}
+    for i, one in enumerate(body):
+        if source.name(one) not in _BY_ADDRESS:
             continue
-        before = last.setdefault(source.operands[0], [])
-        stores = source.name == _BY_ADDRESS[1]
+        before = last.setdefault(source.operands(one)[0], [])
+        stores = source.name(one) == _BY_ADDRESS[1]
         for j in before:
-            if stores or body[j].name == _BY_ADDRESS[1]:
+            if stores or source.name(body[j]) == _BY_ADDRESS[1]:
                 yield _order(ops[j], ops[i], 0, "address")
         before.append(i)
 
 
-def same_sets(ops: Sequence[Op], body: Sequence[Operation]) -> Iterator[Dependence]:
+def same_sets(
+    source: Source[OpT, BlockT, ValueT], ops: Sequence[Op], body: Sequence[OpT]
+) -> Iterator[Dependence]:
     """What may touch the same element in different steps comes in the order of the text, in each
     step and from step to step; agents keep no order between them, and are refused where it counts.
     """
     members: dict[tuple[int, str | None], list[int]] = {}
-    for i, source in enumerate(body):
-        for number in {alias_set(op) for op in source.walk()} - {None}:
-            members.setdefault((cast("int", number), ops[i].agent), []).append(i)
+    reads: list[bool] = []
+    for i, one in enumerate(body):
+        numbers = {inner: source.alias_set(inner) for inner in source.walk(one)}
+        touching = [inner for inner, number in numbers.items() if number is not None]
+        reads.append(all(source.name(inner) == _BY_ADDRESS[0] for inner in touching))
+        for number in {*numbers.values()}:
+            if number is not None:
+                members.setdefault((number, ops[i].agent), []).append(i)
     for of_set in members.values():
         for i, j in combinations(of_set, 2):
-            if not (_only_reads(body[i]) and _only_reads(body[j])):
+            if not (reads[i] and reads[j]):
                 yield _order(ops[i], ops[j], 0, "address")
                 yield replace(_order(ops[j], ops[i], 1, "address"), latency=1)
-
-
-def _only_reads(source: Operation) -> bool:
-    return all(op.name == _BY_ADDRESS[0] for op in source.walk() if alias_set(op) is not None)
 
 
 _BY_ADDRESS = ("nv_tileas.pointer.load", "nv_tileas.pointer.store")
@@ -441,23 +462,3 @@ _BY_ADDRESS = ("nv_tileas.pointer.load", "nv_tileas.pointer.store")
 
 def _order(src: Op, dst: Op, distance: int, via: str = "barrier") -> Dependence:
     return Dependence(src.name, dst.name, 0, distance, "order", via)
-
-
-def enclosed(token: SSAValue) -> Iterator[SSAValue]:
-    """What a body has made by the time its operation hands out its token.
-
-    Whoever takes the token waits for what is inside: `%done = producer_commit ... after %full`.
-    """
-    if isinstance(token, OpResult) and token.index == 0 and isinstance(token.op, BODIES):
-        for op in token.op.body.block.ops:
-            yield from op.results[:1]
-            yield from (made for result in op.results[:1] for made in enclosed(result))
-
-
-def entries(
-    parents: Iterable[tuple[Operation, Operation | None]], names: Mapping[Operation, str]
-) -> Iterator[Dependence]:
-    """Each operation after the one whose body it is in."""
-    for op, parent in parents:
-        if parent is not None:
-            yield Dependence(names[parent], names[op], 0, 0, "order", "body")

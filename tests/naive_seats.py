@@ -1,4 +1,4 @@
-"""Seating operations at one II, step by step, in Python: the oracle of the compiled loops.
+"""Seating operations at one II, step by step, the naive way: the oracle of the seating loops.
 
     pack      cycles first, stages follow: recurrences as blocks, then the rest by priority;
               what finds no seat takes the place that costs least and pushes others out
@@ -11,8 +11,8 @@ of a recurrence stay inside the windows that the others leave (R. Huff, "Lifetim
 scheduling", PLDI 1993). `iterate` keeps to dependences all the way, and has fewer stages.
 Who was pushed out or found no seat is remembered and weighs more from then on.
 
-`compiled.pyx` does the same steps in the same order, to the last tie. This one is run where there
-is no compiler, where an II is too long for a row of counts, and in tests, against the other.
+`stretto.generate.kernel.seats` does the same steps in the same order, to the last tie, with rows of
+numbers instead of dictionaries and searches by leaps instead of masks of all legal starts.
 """
 
 from __future__ import annotations

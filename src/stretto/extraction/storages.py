@@ -10,29 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Generic
 
-from xdsl.dialects.builtin import UnregisteredOp
-from xdsl.dialects.scf import ForOp
-from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
-
-from stretto.ir.attributes import StatedLoop
-from stretto.ir.dialect import row_of
-from stretto.ir.dialect.compute import GenericOp
-from stretto.ir.dialect.pipeline import BODIES
-from stretto.ir.dialect.transfers import AllocTensorOp
-from stretto.ir.dialect.types import PipelineType, buffer_of, tile_of
-from stretto.ir.loops.flow import (
+from stretto.extraction.flow import BufferHome, BufferHomes
+from stretto.extraction.source import (
+    ALLOCATION,
+    BODIES,
+    FOR,
     NESTED,
-    BufferHome,
-    BufferHomes,
-    accumulator_of,
-    around,
-    enclosed_by,
-    inside,
-    space_and_ring,
-    special_operands,
-    through_bodies,
-    through_views,
+    BlockT,
+    OpT,
+    Source,
+    StatedLoop,
+    ValueT,
 )
 from stretto.loop import Access, Storage
 from stretto.ops.spaces import REGISTERS, SPACES
@@ -59,53 +49,67 @@ class Names:
         return name
 
 
-_TOUCHING_NOTHING: frozenset[type[Operation]] = frozenset((*BODIES, *NESTED))
+def owner_of(source: Source[OpT, BlockT, ValueT], value: ValueT) -> OpT | None:
+    """The operation that makes a value, or that has the block which the value enters."""
+    maker, block = source.maker(value), source.entered(value)
+    return maker if block is None else source.above(block)
+
+
+def standing(source: Source[OpT, BlockT, ValueT], value: ValueT) -> tuple[int, int]:
+    """Where a value stands in the text: at which operation, and which of its values it is."""
+    owner = owner_of(source, value)
+    known = source.maker(value) is not None or source.entered(value) is not None
+    return -1 if owner is None else source.place(owner), source.index(value) if known else 0
+
+
+_TOUCHING_NOTHING = frozenset((*BODIES, *NESTED))
 
 
 @dataclass(slots=True)
-class Touched:
+class Touched(Generic[ValueT]):
     """Homes one operation reads and writes, in order, each once."""
 
-    reads: dict[BufferHome, None] = field(default_factory=dict[BufferHome, None])
-    writes: dict[BufferHome, None] = field(default_factory=dict[BufferHome, None])
+    reads: dict[BufferHome[ValueT], None] = field(default_factory=dict["BufferHome[ValueT]", None])
+    writes: dict[BufferHome[ValueT], None] = field(default_factory=dict["BufferHome[ValueT]", None])
 
 
-class Storages:
+class Storages(Generic[OpT, BlockT, ValueT]):
     """The storages of one loop, found as its operations touch them."""
 
     def __init__(
         self,
-        owner: Operation,
-        block: Block,
-        homes: BufferHomes,
-        place: dict[Operation, int],
+        source: Source[OpT, BlockT, ValueT],
+        owner: OpT,
+        block: BlockT,
+        homes: BufferHomes[OpT, BlockT, ValueT],
         stated: StatedLoop,
-        sums: Mapping[SSAValue, SSAValue],
+        sums: Mapping[ValueT, ValueT],
     ) -> None:
+        self._source = source
         self._owner = owner
         self._block = block
         self._homes = homes
-        self._place = place
         self._stated = stated.loop.storages
         self.stated_names = frozenset(storage.name for storage in self._stated)
-        self._found: dict[SSAValue, Storage] = {}
+        self._found: dict[ValueT, Storage] = {}
         self._sums = sums
 
     # What an operation touches ------------------------------------------------------------
 
-    def accesses(self, op: Operation, given: frozenset[str]) -> Touched:
+    def accesses(self, op: OpT, given: frozenset[str]) -> Touched[ValueT]:
         """The homes an operation reads and writes, unless it states them itself.
 
         An inner loop touches what its body does.
         """
-        found = Touched()
+        found = Touched[ValueT]()
+        text = self._source
         if {"reads", "writes"} <= given:
             return found
-        if isinstance(op, NESTED):
-            for nested in op.walk():
+        if text.name(op) in NESTED:
+            for nested in text.walk(op):
                 self._touch(nested, found)
-            if not isinstance(op, ForOp):  # what it fills for itself, it reads for itself
-                for home in [home for home in found.reads if enclosed_by(home.root, op)]:
+            if text.name(op) != FOR:  # what it fills for itself, it reads for itself
+                for home in [home for home in found.reads if text.enclosed_by(home.root, op)]:
                     del found.reads[home]
         else:
             self._touch(op, found)
@@ -115,42 +119,44 @@ class Storages:
             found.writes.clear()
         return found
 
-    def _touch(self, op: Operation, found: Touched) -> None:
-        row = row_of(op)
-        if row.view or type(op) in _TOUCHING_NOTHING:
+    def _touch(self, op: OpT, found: Touched[ValueT]) -> None:
+        text = self._source
+        row = text.row(op)
+        if row.view or text.name(op) in _TOUCHING_NOTHING:
             return
-        special, total = special_operands(op), accumulator_of(op)
-        unknown = isinstance(op, UnregisteredOp)
-        for i, operand in enumerate(op.operands):
+        special, total = text.special_operands(op), text.accumulator(op)
+        unknown = text.unknown(op)
+        for i, operand in enumerate(text.operands(op)):
             home = self._home(operand)
             if home is None or i in special:
                 continue
             found.reads[home] = None
-            if unknown and buffer_of(operand.type) != REGISTERS:
+            if unknown and text.buffer(operand) != REGISTERS:
                 found.writes[home] = None
         if total is not None:
             home = self._home(total)
             if home is not None:
                 found.reads.pop(home, None)
                 found.reads[home] = None
-        for result in op.results:
+        for result in text.results(op):
             home = self._home(result)
-            writes = row.destination is not None or type(op) is GenericOp or unknown
-            filled = isinstance(op, AllocTensorOp) and op.init is not None
+            writes = row.destination is not None or text.generic(op) or unknown
+            filled = text.name(op) == ALLOCATION and bool(text.operands(op))
             if home is not None and (writes or filled):
                 found.writes[home] = None
 
-    def _home(self, value: SSAValue) -> BufferHome | None:
+    def _home(self, value: ValueT) -> BufferHome[ValueT] | None:
         """The buffer of a tile, or the registers of a sum that stays in place."""
         home = self._homes.of(value)
         if home is None and self._sums:
-            root = self._sums.get(through_views(through_bodies(value)))
+            text = self._source
+            root = self._sums.get(text.through_views(text.through_bodies(value)))
             home = None if root is None else BufferHome(root)
         return home
 
     # What storages that makes -------------------------------------------------------------
 
-    def settle(self, touched: list[Touched]) -> None:
+    def settle(self, touched: list[Touched[ValueT]]) -> None:
         """Name and size every storage, now that all accesses are known."""
         written = {home.root for a in touched for home in a.writes}
         roots = dict.fromkeys(home.root for a in touched for home in (*a.reads, *a.writes))
@@ -161,39 +167,34 @@ class Storages:
             if storage is not None:
                 self._found[root] = storage
 
-    def _order(self, root: SSAValue, written: bool) -> tuple[int, int, int]:
+    def _order(self, root: ValueT, written: bool) -> tuple[int, int, int]:
         """Live-ins, then what rotates, then what is fixed; each as the text has it."""
         group = 0 if not written else 2 if self._fixed(root, written) else 1
-        if isinstance(root, OpResult):
-            return group, self._place[root.op], root.index
-        above = root.block.parent_op() if isinstance(root, BlockArgument) else None
-        index = root.index if isinstance(root, BlockArgument) else 0
-        return group, -1 if above is None else self._place[above], index
+        return group, *standing(self._source, root)
 
-    def _fixed(self, root: SSAValue, written: bool) -> bool:
-        if space_and_ring(root)[1] is not None:
+    def _fixed(self, root: ValueT, written: bool) -> bool:
+        if self._source.room(root)[2] is not None:
             return False
         if root in self._sums:
             return True
-        own = inside(root, self._block) and not self._in_inner_loop(root)
+        own = self._source.defined_in(root, self._block) and not self._in_inner_loop(root)
         return written and not own
 
-    def _in_inner_loop(self, root: SSAValue) -> bool:
+    def _in_inner_loop(self, root: ValueT) -> bool:
         """A buffer of an inner loop: one copy of it is all the outer loop knows."""
-        owner = root.owner if isinstance(root.owner, Operation) else root.owner.parent_op()
-        above = () if owner is None else around(owner)
-        nearest = next((at for at in above if isinstance(at, ForOp)), self._owner)
+        text = self._source
+        owner = owner_of(text, root)
+        above = () if owner is None else text.around(owner)
+        nearest = next((at for at in above if text.name(at) == FOR), self._owner)
         return nearest is not self._owner
 
-    def _storage(self, root: SSAValue, written: bool, names: Names) -> Storage | None:
-        sized, depth = space_and_ring(root)
-        type = sized.type.slot if isinstance(sized.type, PipelineType) else sized.type
-        tile, buffer = tile_of(type), buffer_of(type)
+    def _storage(self, root: ValueT, written: bool, names: Names) -> Storage | None:
+        tile, buffer, depth = self._source.room(root)
         if tile is None or buffer is None:
             return None
         space = SPACES[buffer].name
         return Storage(
-            names.give(root.name_hint or f"{space}_{len(self._found)}"),
+            names.give(self._source.hint(root) or f"{space}_{len(self._found)}"),
             space,
             tile.bytes,
             fixed=self._fixed(root, written),
@@ -202,7 +203,7 @@ class Storages:
 
     # As the loop has them -----------------------------------------------------------------
 
-    def reads(self, touched: Touched) -> tuple[Access, ...]:
+    def reads(self, touched: Touched[ValueT]) -> tuple[Access, ...]:
         """The reads of an operation; of a fixed storage there is only one copy."""
         found: dict[Access, None] = {}
         for home in touched.reads:
@@ -211,18 +212,18 @@ class Storages:
                 found[Access(storage.name, 0 if storage.fixed else home.distance)] = None
         return tuple(found)
 
-    def writes(self, touched: Touched) -> tuple[str, ...]:
+    def writes(self, touched: Touched[ValueT]) -> tuple[str, ...]:
         """The writes of an operation."""
         roots = dict.fromkeys(home.root for home in touched.writes)
         return tuple(self._found[root].name for root in roots if root in self._found)
 
-    def home_of(self, value: SSAValue) -> str | None:
+    def home_of(self, value: ValueT) -> str | None:
         """The storage a value lives in."""
         home = self._home(value)
         storage = self._found.get(home.root) if home is not None else None
         return storage.name if storage is not None else None
 
-    def roots(self) -> dict[str, SSAValue]:
+    def roots(self) -> dict[str, ValueT]:
         """The buffers that were found, by the names of their storages."""
         return {storage.name: root for root, storage in self._found.items()}
 
