@@ -313,7 +313,7 @@ def _random_pattern(rng: Random, depth: int) -> str:
     inner = _random_pattern(rng, depth - 1)
     if kind == 6:
         return f"({inner}|{_random_pattern(rng, depth - 1)})"
-    return f"(?:{inner})" + rng.choice(["*", "+", "?", "{2}", "{1,3}", "{,2}", "{2,}", "*?", ""])
+    return f"(?:{inner})" + rng.choice(["*", "+", "?", "{2}", "{1,3}", "{2,}", "*?", ""])
 
 
 def test_patterns_match_as_those_of_python_do() -> None:
@@ -321,9 +321,10 @@ def test_patterns_match_as_those_of_python_do() -> None:
     matched = 0
     for _ in range(800):
         source = rng.choice(["", "(?i)"]) + _random_pattern(rng, 3)
-        ours, theirs = Pattern(source), re.compile(source)
+        # `$` is the end of the text, not a line break before it; and letters are those of ASCII.
+        ours, theirs = Pattern(source), re.compile(source.replace("$", r"\Z"), re.ASCII)
         for _ in range(5):
-            text = "".join(rng.choice("abA1 .\n") for _ in range(rng.randrange(7)))
+            text = "".join(rng.choice("abA1 .\n") for _ in range(rng.randrange(1, 8)))
             assert ours.search(text) is bool(theirs.search(text)), (source, text)
             matched += ours.search(text)
     assert 1000 < matched < 3900
@@ -342,13 +343,13 @@ def test_a_pattern_that_would_backtrack_without_end(tmp_path: Path, capsys: Capt
 @pytest.mark.parametrize(
     ("source", "told"),
     [
-        (r"(a)\1", r"has `\1`"),
-        ("(?=a)", "has `(?=a`"),
-        ("(?<!a)b", "has `(?<!`"),
-        ("a++", "has `a++`"),
-        ("a{1000000}", "more than 1,000 steps"),
-        ("((a{100}){100}){100}", "more than 1,000 steps"),
-        ("(", "is no pattern"),
+        (r"(a)\1", r"invalid escape sequence: \1"),
+        ("(?=a)", "invalid perl operator: (?="),
+        ("(?<!a)b", "invalid perl operator: (?<"),
+        ("a++", "bad repetition operator: ++"),
+        ("a{1000000}", "invalid repetition size: {1000000}"),
+        ("((a{100}){100}){100}", "is no pattern"),
+        ("(", "is no pattern: missing )"),
         ("a" * 5000, "longer than 4,096 characters"),
     ],
 )

@@ -51,6 +51,7 @@ def choices(name: str) -> list[Chosen]:
     ("name", "product"),
     [
         ("rows_16_f16", "mma_sync"),
+        ("rows_8_f16", "mma_sync"),  # half of what it multiplies is there twice
         ("rows_32_bf16", "mma_sync"),
         ("rows_16_f16_sum", "mma_sync"),
         ("rows_32_tf32", "mma_sync"),
@@ -87,7 +88,7 @@ def test_what_no_product_takes_is_refused_with_what_each_lacks() -> None:
         "rows_64_i8_across": (by_groups,),
         "batches": (by_groups,),
         "rows_16_e4m3": (
-            replace(by_warps, columns=128),
+            replace(by_warps, columns=128, repeats=False),
             replace(by_warps, name="deep", depth=4096),
         ),
     }
@@ -135,6 +136,7 @@ def numbers(seed: int, type: str, *shape: int) -> Array:
 @pytest.mark.parametrize(
     ("name", "type", "tile"),
     [
+        ("rows_8_f16", "float16", (8, 64, 64)),
         ("rows_16_f16", "float16", (16, 64, 64)),
         ("rows_16_f16_sum", "float16", (16, 64, 64)),
         ("rows_32_tf32", "float32", (32, 64, 32)),

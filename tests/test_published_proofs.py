@@ -29,6 +29,22 @@ def test_the_page_counts_what_is_published() -> None:
     assert len(proved) >= 0.9 * len(rows)
 
 
+def test_graphs_that_are_called_proved_are() -> None:
+    entries = published(PUBLISHED / "hatschet.json").values()
+    known = {found.loop.partition("/")[2]: found for found in entries}
+    rows = re.findall(
+        r"^\| `(\w+/graph\d+)`(, 200 MHz)? \| ([\d,]+) \| (\d+) .*?\| (\d+) \| (\d+) \|$",
+        PAGE,
+        re.MULTILINE,
+    )
+    assert len(rows) == len(known) == sum(found.proved for found in entries)
+    for graph, rate, ops, mii, ii, seconds in rows:
+        entry = known[graph + (".200MHz" if rate else "")]
+        assert (entry.ops, entry.mii) == (int(ops.replace(",", "")), int(mii))
+        assert entry.ii == entry.lower_bound == int(ii)
+        assert round(entry.seconds) == int(seconds) <= 60
+
+
 def test_shipped_loops_are_those_that_were_proved() -> None:
     rows = published(PUBLISHED / "h200.json")
     shipped = {ready.loop.name: ready for ready in kernels(None)}

@@ -69,7 +69,5 @@ FAULTS_TOLD = 20
 NAMES_TOLD = 12
 """Names that one message lists; the others are counted."""
 
-PATTERN_STEPS = 1_000
-"""What a pattern may amount to, repetitions such as `{3}` written out."""
 PATTERN_TEXT = 4_096
 """Characters of a text that a pattern is held against."""

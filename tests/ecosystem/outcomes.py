@@ -126,9 +126,11 @@ def page(found: list[Outcome]) -> str:
             lines.append(f"| {one.name} | | | Triton fails | | | {_cell(one.triton)} |")
             continue
         by = f"{one.overlap}, {one.consumers} consumers" if one.consumers > 1 else one.overlap
+        idle = one.kind == "neither" and one.rank == LEVELS.index("read")
+        came = "nothing to overlap: left to Triton" if idle else one.level
         spilled = f"{'' if one.spilled is None else one.spilled} ({one.own})".strip()
         lines.append(
-            f"| {one.name} | {one.products} | {one.loops} | {one.level} | {by} "
+            f"| {one.name} | {one.products} | {one.loops} | {came} | {by} "
             f"| {spilled} | {_cell(one.reason)} |"
         )
     return "\n".join(lines) + "\n"

@@ -45,6 +45,7 @@ EXAMPLES = ROOT / "examples"
 ORDINARY = ROOT / "tests" / "ttir" / "ordinary"
 PRODUCTS = ROOT / "tests" / "ttir" / "products"
 FEW_ROWS = (
+    "rows_8_f16",
     "rows_16_f16",
     "rows_64_i8_across",
     "rows_64_e4m3_in_128",

@@ -88,6 +88,12 @@ def largest(products: Array) -> Array:
     return np.abs(products).max()
 
 
+def with_wide_numbers() -> Array:
+    """What a number of 64 bits that is carried round comes to in each row, set anew in two."""
+    far = [((n + 1) if n < 3 else 1) * 2**33 + 7 * (n >= 3) for n in range(len(ROWS))]
+    return np.concatenate([row + np.float32(n // 3) for row, n in zip(ROWS, far, strict=True)])
+
+
 WANTED: dict[str, Callable[[], Array]] = {
     "argmax": lambda: at_rows(ROWS.argmax(1), ROWS.argmin(1)),
     "welford": lambda: at_rows(ROWS.sum(1), (ROWS * ROWS).sum(1)),
@@ -103,6 +109,7 @@ WANTED: dict[str, Callable[[], Array]] = {
     "histogram": lambda: np.bincount(X[:LENGTH].astype(np.int32).reshape(-1) & 15, minlength=16),
     "cat": lambda: np.concatenate([ROWS, ROWS + 1], 1).reshape(-1),
     "barrier": lambda: X[:LENGTH],
+    "wide": with_wide_numbers,
     "gather": lambda: np.roll(ROWS, -1, 1).reshape(-1),
     "join": lambda: np.stack([X[:LENGTH], -X[:LENGTH]], 1).reshape(-1),
     "split": lambda: X[: 2 * LENGTH : 2] * X[1 : 2 * LENGTH : 2],
@@ -126,6 +133,12 @@ def test_it_is_simulated_as_numpy_has_it(name: str) -> None:
 def test_it_is_emitted_as_numpy_has_it(name: str) -> None:
     given = {"x": X, "y": np.zeros(16 * B, np.float32), "N": LENGTH}
     close(launched(source(name), given, (1,))["y"], WANTED[name]())
+
+
+def test_a_number_that_is_carried_round_has_its_type_from_the_start() -> None:
+    """Triton takes a bare 0 for one of 32 bits, and refuses a variable that changes its type."""
+    text = source("wide")
+    assert "far = gl.to_tensor(0).to(gl.int64)" in text
 
 
 def test_prints_stay_where_they_are() -> None:

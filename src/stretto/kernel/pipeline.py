@@ -1,7 +1,8 @@
 """The one list of passes, from a front end's kernel to nv_tileas on a machine.
 
     tile.view_load, tile.dot, ...                          what Triton or cuTile wrote
-        addresses of views that no host can make           for machines that say who issues what
+        fixed arguments                                    for machines that say who issues what
+        addresses of views that no host can make
         views of addresses
         zeros outside ─ promoted sums
         reshapes last ─ contracted sums
@@ -24,6 +25,7 @@ from functools import partial
 
 from stretto.kernel.configuration import DEFAULT, Configuration
 from stretto.kernel.contracting import with_contracted_sums
+from stretto.kernel.fixed_arguments import with_fixed_arguments
 from stretto.kernel.hidden_steps import with_hidden_steps
 from stretto.kernel.lowering import in_nv_tileas
 from stretto.kernel.lowering.address_views import with_views_of_addresses
@@ -46,6 +48,7 @@ Pass = Callable[[Kernel], Kernel | Lowered]
 def passes(machine: Machine, configuration: Configuration) -> Iterator[Pass]:
     """What a kernel goes through, in order."""
     if machine.agents:
+        yield with_fixed_arguments
         yield with_addresses_of_views
         yield with_views_of_addresses
         yield with_zeros_outside

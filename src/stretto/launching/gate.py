@@ -24,6 +24,11 @@ MARGIN = 1.25
 1.3 to 2.5 times as long; where Triton's own spills nothing, ours was at most 1.14 times as fast,
 against Triton's, as predicted."""
 
+FURTHER = 1.12
+"""How many times further predictions of ours fall short than those of Triton's own: medians of the
+same pairs, 0.71 and 0.79 of what was measured. With the medians of all others, which of both is
+faster is right in 22 of 24 pairs that differ by more than 10 %, as predicted in 19."""
+
 
 def why_slower(
     made: EmittedKernel,
@@ -41,7 +46,7 @@ def why_slower(
         theirs = predict_stock(made.subject, stock, machine, grid, numbers).seconds
     except StrettoError:
         return ""
-    if ours <= MARGIN * theirs:
+    if FURTHER * ours <= MARGIN * theirs:
         return ""
     return f"predicted to take {ours * 1e6:.3g} µs, Triton's own kernel {theirs * 1e6:.3g}"
 

@@ -265,6 +265,7 @@ def _product(name: str, row: Cursor) -> Product:
         rows=row.opt("rows", Cursor.positive, 1),
         columns=row.opt("columns", Cursor.positive, 1),
         depth=row.opt("depth", Cursor.positive, 1),
+        repeats=row.opt("repeats", Cursor.boolean, False),
         batches=row.opt("batches", Cursor.boolean, True),
         wait=row.opt("wait", Cursor.text, ""),
         in_step=row.opt("in_step", Cursor.boolean, False),

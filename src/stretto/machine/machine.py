@@ -180,6 +180,8 @@ class Product:
     """Likewise the columns of its right factor."""
     depth: int = 1
     """Bits of what a row of its left factor is a multiple."""
+    repeats: bool = False
+    """Whether fewer rows and columns will do, repeated to as many as `rows` and `columns`."""
     batches: bool = True
     """Whether it multiplies several pairs of matrices at a time."""
     wait: str = ""

@@ -150,6 +150,13 @@ def stock_to_json(stock: Prediction) -> StockPrediction:
     }
 
 
+BELOW = (
+    "less than the II: a schedule reserves a unit for the whole of each step, while here each "
+    "instruction is timed by itself and agents wait only for what they need"
+)
+"""Why a predicted iteration can be shorter than the schedule's."""
+
+
 def _loop_to_text(loop: LoopTime) -> list[str]:
     """A loop: units that are busy, and what each agent's iteration is made of."""
     coded = " by its machine code" if loop.coded else ""
@@ -158,6 +165,8 @@ def _loop_to_text(loop: LoopTime) -> list[str]:
         pace = f"{counted(loop.trips, 'trip')}, too few for steps that are steady"
     stages = counted(loop.stages, "stage")
     lines = wrapped(f"{cut(loop.name)}: {pace}; II {loop.ii:,}, {stages}", "  ", "  ")
+    if loop.spent and round(loop.cycles) < loop.ii:
+        lines += wrapped(BELOW, "    ", "    ")
     parts = [(name, cycles, "busy") for name, cycles in loop.units.items()]
     parts += [(kind, cycles, f"of {loop.agent}") for kind, cycles in loop.kinds.items()]
     rows = [

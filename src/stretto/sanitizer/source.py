@@ -36,9 +36,7 @@ def _is_jit(decorator: ast.expr) -> bool:
 
 def value_of(constant: Any) -> Any:
     """A constant's value: constants are themselves here."""
-    if isinstance(constant, int | float | str | None):
-        return constant
-    return constant.value
+    return getattr(constant, "value", constant)
 
 
 def names() -> dict[str, Any]:

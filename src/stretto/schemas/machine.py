@@ -63,6 +63,10 @@ class MachineProduct(TypedDict):
     rows: Annotated[Positive, "Of what the rows of its left factor are a multiple."]
     columns: Annotated[Positive, "Likewise the columns of its right factor."]
     depth: Annotated[Positive, "Bits of what a row of its left factor is a multiple."]
+    repeats: Annotated[
+        bool,
+        "Whether fewer rows and columns will do, repeated to as many as `rows` and `columns`.",
+    ]
     batches: Annotated[bool, "Whether it multiplies several pairs of matrices at a time."]
     wait: Annotated[str, "The opcode that waits for it; empty where nobody has to."]
     in_step: Annotated[

@@ -272,3 +272,14 @@ def k_print(x, y, N, B: tl.constexpr):
         tl.device_print("v", v)
         tl.device_assert(v < 1e9, "too large")
         tl.store(y + i + tl.arange(0, B), v)
+
+
+@triton.jit
+def k_wide(x, y, N, B: tl.constexpr):
+    far = tl.cast(0, tl.int64)
+    for i in range(0, N, B):
+        v = tl.load(x + i + tl.arange(0, B))
+        if i > 2 * B:
+            far = tl.cast(7, tl.int64)
+        far += 1 << 33
+        tl.store(y + i + tl.arange(0, B), v + (far // 3).to(tl.float32))

@@ -118,6 +118,7 @@ def _product(type, sum, rows, columns, depth, turned, warps=4, precision="tf32",
 
 DUMPS = {
     "rows_16_f16": _product("fp16", "fp32", 16, 64, 64, False),
+    "rows_8_f16": _product("fp16", "fp32", 8, 64, 64, False),
     "rows_32_bf16": _product("bf16", "fp32", 32, 128, 64, True, 8),
     "rows_16_f16_sum": _product("fp16", "fp16", 16, 64, 64, False, 2),
     "rows_32_tf32": _product("fp32", "fp32", 32, 64, 32, False),

@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from stretto.emission.gluon.atomics import atomic
+from stretto.emission.gluon.expressions import dtype
 from stretto.emission.gluon.spelling import barrier, counted, slot, spelled
 from stretto.emission.gluon.text import Lines
-from stretto.program.expressions import Expression, Iteration, Slot
+from stretto.kernel.types import Scalar
+from stretto.program.expressions import Expression, Iteration, Literal, Slot
 from stretto.program.instructions import (
     Advance,
     Arrive,
@@ -101,8 +103,20 @@ def _factor(value: Expression | Slot) -> str:
     return slot(value) if isinstance(value, Slot) else spelled(value)
 
 
+_NOT_INFERRED = [Scalar(element) for element in ("i8", "i16", "i64", "f16", "bf16", "f64")]
+"""Types of numbers that Triton does not take a bare number for, which is `i1`, `i32` or `f32`."""
+
+
 def _assign(one: Assign) -> list[str]:
-    return [f"{', '.join(one.targets)} = {_listed(one.values)}"]
+    return [f"{', '.join(one.targets)} = {', '.join(map(_assigned, one.values))}"]
+
+
+def _assigned(value: Expression) -> str:
+    """What a variable becomes: a number has the type that the variable has throughout."""
+    text = spelled(value)
+    if isinstance(value, Literal) and value.type in _NOT_INFERRED:
+        return f"gl.to_tensor({text}).to({dtype(value.type)})"
+    return text
 
 
 def _advance(one: Advance) -> list[str]:

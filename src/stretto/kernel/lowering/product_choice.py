@@ -112,9 +112,9 @@ def _lacking(
     (*batch, rows, depth), columns = shape_of(a.type), shape_of(b.type)[-1]
     if batch and not product.batches:
         return "it multiplies two matrices, not batches of them"
-    if rows % product.rows:
+    if rows % product.rows and not (product.repeats and rows < product.rows):
         return f"it multiplies {product.rows} rows at a time, not {rows}"
-    if columns % product.columns:
+    if columns % product.columns and not (product.repeats and columns < product.columns):
         return f"it makes {product.columns} columns at a time, not {columns}"
     if depth * bits % product.depth:
         return f"it sums over {product.depth // bits} elements at a time, not {depth}"
