@@ -10,9 +10,9 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from bug_classes import CLASSES, bugs
 
 import gluon_cases
-from seeded_bugs import CLASSES, bugs
 from stretto.sanitizer.checking import check
 from stretto.sanitizer.finding import Report
 from stretto.sanitizer.launches import Settings
