@@ -258,6 +258,8 @@ def rank(
     """
     if keep is not None and keep < 1:
         raise StrettoError(f"keep is {keep}; at least 1 is needed")
+    if not depths:
+        raise StrettoError("depths has no depth; None stands for the depth that `emit` takes")
     problems, names = list(problems), list(names)
     if names and len(names) != len(problems):
         raise StrettoError(f"{counted(len(problems), 'kernel')} and {len(names)} names")
