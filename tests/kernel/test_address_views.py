@@ -85,8 +85,8 @@ def outcomes(name: str, given: dict[str, Any], *grid: int) -> Iterator[dict[str,
 
 
 TAKEN = (
-    "exact", "no_other", "from_8", "shifted_from_0", "wrapped", "clamped", "heads", "branch",
-    "turned",
+    "exact", "no_other", "from_8", "shifted_from_0", "wrapped", "clamped", "clamped_masked",
+    "heads", "branch", "turned",
 )  # fmt: skip
 CHOSEN = ("ones", "from_3", "loaded")
 """Copied inside of the array, and what the mask lets through is chosen then."""
@@ -95,6 +95,7 @@ LEFT = {
     "shifted": "its mask does not say that its index is not negative",
     "other_index": "its mask does not say that its index is not negative",
     "wrapped_stored": "the mask of a store does not leave them out",
+    "clamped_short": "the mask of a store does not leave them out",
     "wrapped_depth": "its index wraps around, and a product sums them up",
     "repeated": "elements are repeated: a stride is 0",
     "branch_unbounded": "it stands in a branch, and an index of it has no bound",

@@ -246,6 +246,8 @@ class Flow:
     _free: frozenset[str] = frozenset()
     """Operations of the present loop that cost nothing."""
     _turns: dict[str, int] = field(default_factory=dict[str, int])
+    _phases: dict[str, int] = field(default_factory=dict[str, int])
+    """Of each variable that tells a phase: how often it went on to the next."""
     _base: dict[str, int] = field(default_factory=dict[str, int])
 
     def instructions(self) -> list[Instruction]:
@@ -288,9 +290,11 @@ class Flow:
         store = self.costing.timings.store[0]
         match beat.kind:
             case "full":
-                self._say(Full(ring, self._next(beat.thing, "full")))
+                self._say(Full(ring, self._phases.get(beat.phase, 0)))
             case "free":
-                self._say(Free(ring, self._next(beat.thing, "free")))
+                self._say(Free(ring, self._phases.get(beat.phase, 0)))
+            case "next":
+                self._phases[beat.phase] = self._phases.get(beat.phase, 0) + 1
             case "arrive":
                 self._say(Arrive(ring, self._next(beat.thing, "arrive")))
             case "turn":
@@ -363,7 +367,7 @@ class Flow:
                     self._say(Arrive(ring, at))
                 case "copy":
                     self._say(Copy(ring, at, beat.bytes, self._source(beat)))
-                case "turn" | "hand":
+                case "turn" | "hand" | "next":
                     self._outside(beat)
                 case "product":
                     self._say(self.costing.product(score.number, beat.op))

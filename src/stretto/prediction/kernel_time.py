@@ -55,10 +55,10 @@ ASSUMED = 8
 """Trips of a loop of which nobody tells."""
 FIRST = 0
 """The loop in which kernels read clocks."""
-FEW = 12
-"""Trips of a loop that are run where they change from tile to tile: each number is run."""
-TWO = 2
-"""Consumers beyond which an SM is crowded."""
+CHANGING_TRIPS = 12
+"""Trips of a loop that are run where they change from tile to tile: every number is run."""
+UNCROWDED = 2
+"""Consumers that an SM has without being crowded."""
 LEFT_OUT = 0.5
 """Cycles of a step from which on a part is told."""
 COPIES_AND_ONE = 2
@@ -440,7 +440,7 @@ class _Whole:
         return self._timings_of[trips]
 
     def _tile(self, trips: Trips) -> Timed:
-        longest = FEW if self._around is not None and self._around[1] else TRIPS
+        longest = CHANGING_TRIPS if self._around is not None and self._around[1] else TRIPS
         most = tuple(longest if isinstance(p, LoopScore) else TURNS for p in self._loops)
         short = tuple(min(pair) for pair in zip(trips, most, strict=True))
         outcome, twice = self._run(short)
@@ -461,9 +461,9 @@ class _Whole:
     def _crowded(self, trips: Trips) -> float:
         """Cycles in which more than two consumers get into their loops, and out of them."""
         known = self._timings.crowded
-        if not known or self._subject.consumers <= TWO or self._stock is not None:
+        if not known or self._subject.consumers <= UNCROWDED or self._stock is not None:
             return 0.0
-        cycles = known[min(self._subject.consumers - TWO, len(known)) - 1]
+        cycles = known[min(self._subject.consumers - UNCROWDED, len(known)) - 1]
         return cycles * sum(
             n > 0 and any(beat.kind == "product" for beat in loop.kernel)
             for score in self._subject.score[:1]

@@ -20,13 +20,16 @@ from stretto.kernel.tree import kind_of
 from stretto.kernel.types import Tile
 from stretto.ops.opcodes import opcode
 from stretto.program import AgentProgram, KernelProgram
+from stretto.program.expressions import Arithmetic, Expression, Name
 from stretto.program.instructions import (
+    Advance,
     Arrive,
     Assign,
     Atomic,
     Commit,
     CopyIn,
     CopyOut,
+    Flip,
     For,
     If,
     Instruction,
@@ -50,11 +53,12 @@ from stretto.program.kernel_program import Barriers, TensorMemory
 from stretto.program.walk import walk
 
 BeatKind = Literal[
-    "full", "free", "copy", "arrive", "product", "settle", "work", "store", "drain", "turn", "hand"
-]
+    "full", "free", "copy", "arrive", "product", "settle", "work", "store", "drain", "turn", "hand",
+    "next",
+]  # fmt: skip
 """Waits for a slot that is full or free, or for products; a copy that is issued; an arrival that
 frees a slot; a product that is issued; arithmetic; a copy out, and the wait until it has read; a
-wait for one's turn, which another hands on."""
+wait for one's turn, which another hands on; a phase that is over for the agent."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,9 @@ class Beat:
     """Of a copy: what it moves."""
     operation: Operation | None = None
     """What is computed, or copied, as it stands in the kernel."""
+    phase: str = ""
+    """Outside of loops that run by schedules: the variable that tells which turn is waited for, and
+    that goes on to the next. Empty: it is the first, however often it is waited for."""
 
 
 @dataclass(frozen=True)
@@ -217,8 +224,13 @@ class _Reader:
         match instruction:
             case Wait() | Arrive():
                 of = self.barriers[instruction.barrier.name]
+                if isinstance(instruction, Arrive):
+                    yield Beat("arrive", "", of.of)
+                    return
                 waits = "full" if of.role == "full" else "free"
-                yield Beat(waits if isinstance(instruction, Wait) else "arrive", "", of.of)
+                yield Beat(waits, "", of.of, phase=_variable(instruction.phase))
+            case Flip(phase=phase) | Advance(phase=phase):
+                yield Beat("next", "", phase=phase)
             case CopyIn():
                 memory = instruction.target.memory
                 yield Beat("copy", name, memory, bytes=instruction.bytes, operation=operation)
@@ -306,6 +318,13 @@ class _Reader:
                 return Beat("work", op, "", stage, operation=operation)
             case _:
                 return None
+
+
+def _variable(phase: Expression) -> str:
+    """Which variable a phase is told by, its parity or the other; none where it is a number."""
+    if isinstance(phase, Arithmetic):
+        phase = phase.left
+    return phase.name if isinstance(phase, Name) else ""
 
 
 def _works(operation: Operation | None) -> bool:
