@@ -16,10 +16,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+import stretto
 from gluon_cases import launched, near
 from stretto.api.emitting import emit
 from stretto.compile.emitted import EmitMode
 from stretto.compile.sources import kernels_of
+from stretto.errors import StrettoError
 from stretto.frontends import read_input
 from stretto.kernel import Kernel, pipeline
 from stretto.kernel.lowering.address_views import with_views_of_addresses
@@ -219,6 +221,18 @@ def lowering(name: str, more: str) -> Kernel:
 def test_a_row_that_follows_from_a_list_stays_by_addresses() -> None:
     """How long a sequence is, no host knows: rows behind it are another's."""
     assert copied("sequences") == {"w_ptr": 1}
+
+
+@pytest.mark.parametrize("stride", [100, 104])
+def test_a_simulation_refuses_the_strides_that_a_launch_refuses(stride: int) -> None:
+    given = inputs("heads") | {"stride_a": stride}
+    given["a_ptr"] = np.zeros(1 << 16, np.float16)
+    path = VIEWS / "heads.ttir"
+    if stride % 8:
+        with pytest.raises(StrettoError, match=f"^`a_ptr` has a stride of {2 * stride} bytes: a"):
+            stretto.simulate_kernel(path, given, (2, 2), "h200", mode="emitted")
+    else:
+        assert stretto.simulate_kernel(path, given, (2, 2), "h200", mode="emitted").equal
 
 
 class Given:
