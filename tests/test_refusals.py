@@ -72,6 +72,29 @@ def test_a_refusal_knows_all_six_things() -> None:
     assert (found.stage, found.order) == (0, 0)
 
 
+def test_stages_that_a_group_asks_for_and_no_ii_has_are_proved_and_named() -> None:
+    """`r` waits for `p`, by way of `q`, and is to stand in the stage before."""
+
+    def op(name: str, slot: str, wanted: Constraint) -> Op:
+        return Op(name, "k", uses=(Use(slot, 2),), latency=4, constraint=wanted)
+
+    ops = (
+        op("p", "u", Constraint(gid=0, stage_offset=1)),
+        op("q", "v", Constraint()),
+        op("r", "u", Constraint(gid=0)),
+    )
+    order = (Dependence("p", "q", 4), Dependence("q", "r", 4))
+    machine = Machine("two", "", (Slot(3, "u", 1), Slot(5, "v", 1)))
+    found = stretto.schedule(Loop("never", ops, stated=order), machine)
+    assert not found.success
+    told = [one for one in found.refused if one.limit == "group"]
+    assert told
+    for one in told:
+        assert one.proved
+        assert one.group == ("p", "r")
+        assert "`p` -> `q` -> `r` take longer than the stages of their group leave" in one.reason
+
+
 def test_a_pool_that_refuses_is_named() -> None:
     """At II 3, b has to start one cycle after a, which draws all there is for two."""
     ops = (

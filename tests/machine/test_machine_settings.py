@@ -165,6 +165,20 @@ def test_a_row_with_two_numbers_is_refused() -> None:
         read_machine("my.toml", text, {})
 
 
+@pytest.mark.parametrize("row", ["tier2.alu_issue", "cells[6]"])
+def test_a_number_that_no_rule_has_is_refused(row: str) -> None:
+    """It would be shown, and decide nothing."""
+    text = (resources.files("stretto.machine") / "targets" / "blackwell.toml").read_text("utf-8")
+    rule = 'of = "slots.dual_alu.capacity"'
+    before, *rest = text.split(rule)
+    assert len(rest) == 2
+    number = {"cells[6]": 0, "tier2.alu_issue": 1}[row]
+    parts = [rule, rule]
+    parts[number] = "value = 4"
+    with pytest.raises(DocumentError, match="states a number that no rule has"):
+        read_machine("my.toml", before + parts[0] + rest[0] + parts[1] + rest[1], {})
+
+
 def test_a_setting_goes_through_names_with_dots() -> None:
     name = next(s.name for s in load_machine("h200").slots if "." in s.name)
     assert with_settings("h200", {f"slots.{name}.capacity": 3}).slot(name).capacity == 3

@@ -256,8 +256,6 @@ def rank(
     with more effort than is spent on all where a loop could be shorter, and what the assembler
     keeps to is predicted.
     """
-    if not depths:
-        raise StrettoError("depths is empty; give at least one, such as None for as deep as fits")
     if keep is not None and keep < 1:
         raise StrettoError(f"keep is {keep}; at least 1 is needed")
     if not depths:

@@ -20,17 +20,22 @@ from stretto.problem import Compiled, Edge, strong_components
 from stretto.solution import Part, Witness
 
 
+def group_edges(problem: Compiled) -> list[Edge]:
+    """All dependences, and what groups add: a node for each, before and after every member."""
+    edges = list(problem.between.edges)
+    for hub, members in enumerate(problem.members, problem.size):
+        for i in members:
+            edges.append(Edge(i, hub, 1, 1 - problem.ahead[i]))
+            edges.append(Edge(hub, i, 0, problem.ahead[i]))
+    return edges
+
+
 def group_bound(problem: Compiled, recurrence: Witness, deadline: Deadline = NEVER) -> Witness:
     """What leader groups ask for beyond the recurrences; nothing where no II would do.
 
     A node for each group leads from each member to each: that takes as many edges as members.
     """
-    size = problem.size
-    edges = list(problem.between.edges)
-    for hub, members in enumerate(problem.members, size):
-        for i in members:
-            edges.append(Edge(i, hub, 1, 1 - problem.ahead[i]))
-            edges.append(Edge(hub, i, 0, problem.ahead[i]))
+    size, edges = problem.size, group_edges(problem)
     nodes = size + len(problem.members)
     successors: list[list[int]] = [[] for _ in range(nodes)]
     for edge in edges:

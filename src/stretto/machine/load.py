@@ -165,7 +165,7 @@ def machine_of(top: Cursor, environment: Mapping[str, str]) -> Machine:
         families=top.opt("families", lambda c: _named(c, known.family), ()),
         tags=top.opt("tags", each(known.tag), ()),
         cells=top.opt("cells", each(partial(_cell, top)), ()),
-        tier2=top.opt("tier2", figures, ()),
+        tier2=top.opt("tier2", lambda c: _named(c, partial(_published, top)), ()),
         anchors=top.opt("anchors", figures, ()),
         ceilings=top.opt("ceilings", figures, ()),
         fences=top.opt("fences", figures, ()),
@@ -304,10 +304,24 @@ def _number(top: Cursor, row: Cursor) -> int:
     return figure(top, row)
 
 
+def _published(top: Cursor, name: str, row: Cursor) -> Figure:
+    return Figure(name, (_bound(top, row),), row.get("meaning").text(), _source(row))
+
+
+def _bound(top: Cursor, row: Cursor) -> int:
+    """A figure that a rule has: one of its own would be shown and decide nothing."""
+    from stretto.machine.agreement import figure  # noqa: PLC0415 - few machines publish any
+
+    if not row.has("of") and not row.has("at_least"):
+        hint = "`of` names the figure of a rule that it is, `at_least` one that it has to exceed"
+        raise row.fail("states a number that no rule has", hint)
+    return figure(top, row)
+
+
 def _cell(top: Cursor, row: Cursor) -> Cell:
     return Cell(
         index=row.get("index").natural(),
-        value=_number(top, row),
+        value=_bound(top, row),
         meaning=row.get("meaning").text(),
         enforced_by=row.get("enforced_by").text(),
         source=_source(row),

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 
 from stretto.generate.kernel import DONE, MORE, Core, Seats, core_of, whole_of
 from stretto.generate.ladder import Attempt, order_at, overflow_refusal
-from stretto.generate.ladder.refusals import Stuck
+from stretto.generate.ladder.refusals import Stuck, group_refusal
 from stretto.generate.ladder.rings import capped, overflow, tighten
 from stretto.generate.problem import LONG, Problem
 from stretto.generate.seating.partial import Partial
@@ -256,7 +256,7 @@ class Refiner:
         if overflowing is not None:
             return overflowing
         if reached is None or (seated < 0 and refusal is not None):
-            told = refusal or _untried(ii, bool(variants))
+            told = refusal or _untried(problem, ii, bool(variants))
             return Attempt(None, Partial(problem, ii), told)
         return Attempt(None, reached.partial, None, reached)
 
@@ -319,10 +319,13 @@ def never_fits(problem: Problem, ii: int) -> Refusal | None:
     return None
 
 
-def _untried(ii: int, turns: bool) -> Refusal:
+def _untried(problem: Problem, ii: int, turns: bool) -> Refusal:
     """Why no plan was tried at an II."""
     if turns:
         return Refusal(ii, "not tried: no work was left for it", rung=RUNG)
+    apart = group_refusal(problem, ii, RUNG)
+    if apart is not None:
+        return apart
     why = "operations that have to share a hold would wait for each other around a recurrence"
     return Refusal(ii, why, rung=RUNG, limit="dependence")
 

@@ -20,6 +20,8 @@ from stretto.generate.kernel import Core
 from stretto.generate.ladder import overflow_refusal, refusal_for
 from stretto.generate.ladder.rings import overflow, tighten
 from stretto.generate.seating.partial import Partial
+from stretto.lower_bounds.group import group_edges
+from stretto.problem import Compiled
 from stretto.solution import Refusal
 
 TIME, WORK = "time limit", "work"
@@ -146,3 +148,35 @@ def explained(
         seats -= one.core.problem.size
         told.append(one.worked_out() if seats > 0 or not told else one.nearby())
     return tuple(told)
+
+
+def group_refusal(problem: Compiled, ii: int, rung: str) -> Refusal | None:
+    """That the stages which a group asks for cannot be had at an II; None where they can.
+
+    Members in one stage start less than an II apart, as the group bound has it.
+    """
+    edges = group_edges(problem)
+    nodes = problem.size + len(problem.members)
+    late, before = [0] * nodes, [-1] * nodes
+    last = -1
+    for _ in range(nodes):
+        last = -1
+        for edge in edges:
+            start = late[edge.src] + edge.latency - ii * edge.distance
+            if start > late[edge.dst]:
+                late[edge.dst], before[edge.dst], last = start, edge.src, edge.dst
+        if last < 0:
+            return None
+    for _ in range(nodes):  # onto the circle
+        last = before[last]
+    circle = [last]
+    while before[circle[-1]] != last:
+        circle.append(before[circle[-1]])
+    circle.reverse()
+    hub = max(range(len(circle)), key=lambda n: circle[n])
+    ops = [n for n in (*circle[hub + 1 :], *circle[:hub]) if n < problem.size]
+    names = tuple(problem.names[n] for n in ops)
+    way = " -> ".join(f"`{name}`" for name in names)
+    why = f"{way} take longer than the stages of their group leave at this II"
+    first, end = names[0], names[-1]
+    return Refusal(ii, why, proved=True, rung=rung, op=end, limit="group", group=(first, end))
