@@ -1,6 +1,6 @@
 """Writes `api.md` from the signatures and docstrings of the public names.
 
-stretto.__all__  ──►  functions, results, errors  ──►  docs/api.md
+stretto.__all__, parts of loops  ──►  functions, results, errors  ──►  docs/api.md
 """
 
 from __future__ import annotations
@@ -16,9 +16,24 @@ from typing import Any
 
 import stretto
 import stretto.cutile
+import stretto.loop
 import stretto.triton
 from stretto.api import Result
 
+PARTS_OF_LOOPS = [
+    "Op",
+    "Operand",
+    "Use",
+    "Demand",
+    "Dependence",
+    "Value",
+    "Storage",
+    "Access",
+    "TileType",
+    "Constraint",
+    "Facts",
+]
+"""Of `stretto.loop`: what a loop is made of, for whoever writes a generator or a front end."""
 PAGE = Path(__file__).parent / "api.md"
 HEAD = """# The Python functions
 
@@ -49,6 +64,8 @@ def page() -> str:
     parts += [_class(name, one) for name, one in results.items()]
     parts.append("## Problems and parts of results")
     parts += [_class(name, one) for name, one in others.items()]
+    parts += ["## Parts of loops", "These are in `stretto.loop`. All are frozen dataclasses."]
+    parts += [_class(name, getattr(stretto.loop, name)) for name in PARTS_OF_LOOPS]
     parts.append("## Errors")
     rows = [f"| `{name}` | {_first(one)} |" for name, one in errors.items()]
     parts.append("\n".join(["| error | meaning |", "|---|---|", *rows]))

@@ -483,21 +483,21 @@ def _rules() -> Iterator[Mutant]:
 
 
 def _orders() -> Iterator[Mutant]:
-    ordering, asked = f"{VERIFY}.dependence", f"{VERIFY}.asked"
+    ordering, required = f"{VERIFY}.dependence", f"{VERIFY}.requirements"
     yield _mutant(
         "dependence: stated",
         "Stated dependences are not looked at.",
         all_of(
             *(
                 around(f"{VERIFY}.{m}.stated_and_flows", _without_stated)
-                for m in ("layout", "asked")
+                for m in ("layout", "requirements")
             )
         ),
     )
     yield _mutant(
         "dependence: flows",
         "Operands need not wait for their producers.",
-        silent(f"{asked}._flows"),
+        silent(f"{required}._flows"),
     )
     yield _mutant(
         "dependence: anti",
@@ -599,16 +599,16 @@ def _orders() -> Iterator[Mutant]:
 
 
 def _reads() -> Iterator[Mutant]:
-    asked = f"{VERIFY}.asked"
+    required = f"{VERIFY}.requirements"
     yield _mutant(
         "reads: implied",
         "An operand that lives in a storage does not read it.",
-        giving(f"{asked}._lies_in", {}),
+        giving(f"{required}._lies_in", {}),
     )
     yield _mutant(
         "reads: views",
         "A view is an operation like any other, not a name.",
-        giving(f"{asked}._only_names", False),
+        giving(f"{required}._only_names", False),
     )
     yield _mutant(
         "reads: carried",
@@ -618,7 +618,7 @@ def _reads() -> Iterator[Mutant]:
     yield _mutant(
         "orders of one iteration: storages",
         "Storages put nothing in order inside an iteration, for ranks and for fusion.",
-        silent(f"{asked}._ordered"),
+        silent(f"{required}._ordered"),
     )
 
 

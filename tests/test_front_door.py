@@ -12,7 +12,7 @@ import runpy
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -435,3 +435,13 @@ def test_the_page_is_up_to_date() -> None:
     page: str = runpy.run_path(str(docs / "write_api.py"))["page"]()
     assert (docs / "api.md").read_text(encoding="utf-8") == page, "make docs"
     assert all(f"`{name}`" in page for name in stretto.__all__)
+
+
+def test_every_field_of_the_parts_of_loops_is_told() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "api.md").read_text(encoding="utf-8")
+    section = page.partition("## Parts of loops")[2].partition("## Errors")[0]
+    rows = [line for line in section.splitlines() if line.startswith("| `")]
+    assert len(rows) > 50
+    assert not [row for row in rows if row.endswith("|  |")]
+    for kind in (Op, Use, Dependence):
+        assert all(f"| `{field.name}` |" in section for field in fields(kind))

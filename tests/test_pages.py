@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from pages import PAGES, ROOT, PageError, blocks, run_page
+from stretto.cli.parser import make_parser
 
 CHECK_SITE = ROOT / "docs" / "check_site.py"
 
@@ -143,3 +144,21 @@ def test_the_table_of_peers_is_that_of_committed_rows() -> None:
         shown = [cell.tflops for cell in DRAW["cells"]() if (cell.d, cell.causal) == (d, causal)]
         rates = [" / ".join(f"{of[name]:.0f}" for name in names) for of in shown]
         assert f"| D {d}{' causal' if causal else ''} | {' | '.join(rates)} |" in page
+
+
+def test_options_of_commands_that_the_pages_name_exist() -> None:
+    """In prose as well, where no block is run."""
+    known = {
+        name: {word for action in parser.arguments for word in action.option_strings}
+        for name, parser in make_parser().commands.items()
+    }
+    named = re.compile(rf"(?:stretto |`)({'|'.join(known)})\b((?: [^`|;#\s]+)*)")
+    option = re.compile(r"(?<= )--?[a-z][a-z-]*")
+    found = [
+        (path.name, match[1], one)
+        for path in PAGES
+        for match in named.finditer(path.read_text(encoding="utf-8"))
+        for one in option.findall(match[2].partition(" '")[0])
+    ]
+    assert len(found) > 100
+    assert not [each for each in found if each[2] not in known[each[1]] | {"--help"}]

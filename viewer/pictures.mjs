@@ -9,7 +9,7 @@ const pictures = join(root, "docs/pictures");
 mkdirSync(pictures, { recursive: true });
 const browser = await launch();
 const shots = [
-  ["viewer.png", "attention_forward", "light", 1280, 820, ""],
+  ["viewer.png", "attention_forward_d128", "light", 1280, 820, ""],
   ["viewer-dark.png", "attention_backward", "dark", 420, 760, ""],
 ];
 for (const [file, name, colorScheme, width, height, op] of shots) {

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import jsonschema
 from test_cli import schema
 
+import stretto
 from stretto.loop import Constraint, Demand, Dependence, Loop, Op, Use
 from stretto.lower_bounds import compute_bounds
 from stretto.lower_bounds.remedies import remedies, ties
 from stretto.machine import Machine, Pool, Slot
 from stretto.report import printable
 from stretto.report.bounds import BoundsReport
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 MACHINE = Machine(
     "m",
@@ -118,3 +122,14 @@ def test_control_characters_are_shown_not_obeyed() -> None:
     assert all(line.isprintable() for line in lines)
     assert lines[0].startswith(r"x\x1b[2J on m")
     assert any(r"a\tb\x07 9" in line for line in lines)
+
+
+def test_what_a_user_can_do_comes_before_other_hardware() -> None:
+    (loop,) = stretto.read(EXAMPLES / "triton/attention_forward_d128.ttir")
+    found = stretto.bounds(loop, "h200").remedies
+    assert found[0].text.endswith("(capacity 1 -> 2), by `emit --consumers 2`")
+    assert (found[0].effort, found[0].hardware) == (2, False)
+    (loop,) = stretto.read(EXAMPLES / "triton/matmul_descriptors.ttir")
+    found = stretto.bounds(loop, "b200-pipes").remedies
+    assert [remedy.hardware for remedy in found] == [False, True]
+    assert "on other hardware" in found[1].text

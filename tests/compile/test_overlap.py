@@ -51,6 +51,26 @@ def test_of_candidates_that_are_about_as_fast_one_that_overlaps_is_taken():
     assert chosen([best, far], emitter.machine) is best
 
 
+@pytest.mark.parametrize(
+    ("spilled", "remarks", "told"),
+    [(8, (), "threads spill 8 bytes"), (0, ("(C7514)",), "ptxas cannot run products as written")],
+)
+def test_why_nothing_overlaps_is_what_the_assembler_said(
+    spilled: int, remarks: tuple[str, ...], told: str
+):
+    emitter = Emitter(EXAMPLES / "softmax.ttir", "h200")
+    made = emitter.candidates()
+    flat = {one.source for one in made if not one.overlap}
+
+    def assemble(emitted: Emitted) -> Compiled:
+        bad = emitted.source not in flat
+        return Compiled(spilled * bad, remarks * bad, smem=0, registers=64)
+
+    taken = chosen(made, emitter.machine, assemble)
+    assert not taken.overlap
+    assert taken.notes[-1] == f"nothing of it overlaps: with a step more in flight, {told}"
+
+
 def test_one_group_of_warps_has_what_agents_cannot(monkeypatch: pytest.MonkeyPatch):
     drafted = Versions.draft
 

@@ -16,10 +16,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+import stretto
 from gluon_cases import launched, near
 from stretto.api.emitting import emit
 from stretto.compile.emitted import EmitMode
 from stretto.compile.sources import kernels_of
+from stretto.errors import StrettoError
 from stretto.frontends import read_input
 from stretto.kernel import Kernel, pipeline
 from stretto.kernel.lowering.address_views import with_views_of_addresses
@@ -85,8 +87,8 @@ def outcomes(name: str, given: dict[str, Any], *grid: int) -> Iterator[dict[str,
 
 
 TAKEN = (
-    "exact", "no_other", "from_8", "shifted_from_0", "wrapped", "clamped", "heads", "branch",
-    "turned",
+    "exact", "no_other", "from_8", "shifted_from_0", "wrapped", "clamped", "clamped_masked",
+    "heads", "branch", "turned",
 )  # fmt: skip
 CHOSEN = ("ones", "from_3", "loaded")
 """Copied inside of the array, and what the mask lets through is chosen then."""
@@ -95,6 +97,7 @@ LEFT = {
     "shifted": "its mask does not say that its index is not negative",
     "other_index": "its mask does not say that its index is not negative",
     "wrapped_stored": "the mask of a store does not leave them out",
+    "clamped_short": "the mask of a store does not leave them out",
     "wrapped_depth": "its index wraps around, and a product sums them up",
     "repeated": "elements are repeated: a stride is 0",
     "branch_unbounded": "it stands in a branch, and an index of it has no bound",
@@ -218,6 +221,18 @@ def lowering(name: str, more: str) -> Kernel:
 def test_a_row_that_follows_from_a_list_stays_by_addresses() -> None:
     """How long a sequence is, no host knows: rows behind it are another's."""
     assert copied("sequences") == {"w_ptr": 1}
+
+
+@pytest.mark.parametrize("stride", [100, 104])
+def test_a_simulation_refuses_the_strides_that_a_launch_refuses(stride: int) -> None:
+    given = inputs("heads") | {"stride_a": stride}
+    given["a_ptr"] = np.zeros(1 << 16, np.float16)
+    path = VIEWS / "heads.ttir"
+    if stride % 8:
+        with pytest.raises(StrettoError, match=f"^`a_ptr` has a stride of {2 * stride} bytes: a"):
+            stretto.simulate_kernel(path, given, (2, 2), "h200", mode="emitted")
+    else:
+        assert stretto.simulate_kernel(path, given, (2, 2), "h200", mode="emitted").equal
 
 
 class Given:

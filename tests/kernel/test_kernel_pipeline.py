@@ -55,5 +55,5 @@ def test_schedules_emission_and_mlir_have_the_same_loops(file: Path, machine: st
 def test_the_list_of_passes_is_that_of_the_machine_and_the_configuration() -> None:
     bare, staffed = load_machine("blackwell"), load_machine("h200")
     shortest = len(list(passes(bare, Configuration())))
-    assert len(list(passes(staffed, Configuration()))) == shortest + 6
-    assert len(list(passes(staffed, Configuration(2)))) == shortest + 8
+    assert len(list(passes(staffed, Configuration()))) == shortest + 8
+    assert len(list(passes(staffed, Configuration(2)))) == shortest + 10

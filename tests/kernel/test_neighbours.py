@@ -51,7 +51,9 @@ def emitted(consumers: int, file: Path = PLAIN) -> EmittedKernel:
 def test_what_all_load_is_loaded_once() -> None:
     kernel = lowered(PLAIN, 3)
     copies = [op for op in kernel.walk() if op.name.endswith("tiled_tma_load")]
-    assert [op.result.name for op in copies] == ["q_0", "q_1", "q_2", "k", "v"]
+    # Lowering leaves numbers behind names out: whoever prints them numbers them anew.
+    assert [op.result.name for op in copies] == ["q", "q", "q", "k", "v"]
+    assert len({op.result for op in copies}) == 5
     assert sum(op.name.endswith("tiled_tma_store") for op in kernel.walk()) == 3
 
 

@@ -411,7 +411,7 @@ def said(loop: Loop, target: Machine, max_stages: int | None = None) -> dict[str
 
 def test_remedies_of_a_slot() -> None:
     assert said(*four_op()) == {
-        "a second unit of tp_smem_wr (capacity 1 -> 2)": 8,
+        "a second unit of tp_smem_wr (capacity 1 -> 2), on other hardware": 8,
         "`load` holds tp_smem_wr 7 cycles less (8 -> 1)": 8,
     }
 
@@ -454,7 +454,9 @@ def test_fused_reads_are_shortened_and_none_is_stretched() -> None:
 def test_remedies_of_a_pool_and_of_depth() -> None:
     target = machine(Slot(1, "s", None), pools=(Pool("p", 2),))
     draws = Op("a", "op", uses=(Use("s", 8),), demands=(Demand("p", 2),), latency=0)
-    assert said(Loop("l", (draws,)), target) == {"one more unit of pool p (cap 2 -> 3)": 6}
+    assert said(Loop("l", (draws,)), target) == {
+        "one more unit of pool p (cap 2 -> 3), on other hardware": 6
+    }
     last = Op("b", "op", uses=(), latency=0, constraint=Constraint(max_depth=0))
     loop = Loop("l", (op("a"), last), stated=(Dependence("a", "b", 9),))
     own = "one stage more: max_depth of `b` 0 -> 1"

@@ -284,6 +284,7 @@ def test_what_was_measured_is_told_when_it_is_stopped(
     assert main(["bench", str(corpus), "--quick"]) == 3
     told = capsys.readouterr().out
     assert "note: stopped: 2 of " in told
+    assert "note: a gap is to the MII" in told
     assert len(stretto.bench([corpus], repeat=1).rows) == 2
 
 

@@ -351,6 +351,31 @@ NAMING = {
         "arith.subi",
         "arith.trunci",
     },
+    "kernel/lowering/view_addresses.py": {  # where a view's rows lie, and which are there
+        "arith.addi",
+        "arith.andi",
+        "arith.cmpi",
+        "arith.extsi",
+        "arith.muli",
+    },
+    "kernel/scaled_products.py": {  # how numbers of a few bits are unpacked and scaled
+        "arith.andi",
+        "arith.bitcast",
+        "arith.cmpi",
+        "arith.extf",
+        "arith.extui",
+        "arith.mulf",
+        "arith.muli",
+        "arith.negf",
+        "arith.select",
+        "arith.shli",
+        "arith.shrui",
+        "arith.sitofp",
+        "arith.truncf",
+    },
+    "schemas/loop.py": {"register", "smem", "tmem"},  # types of what is published: no table makes
+    "schemas/many.py": {"smem", "tmem"},  # them
+    "schemas/schedule.py": {"register", "smem", "tmem"},
     "kernel/lowering/wrapped_rows.py": {"arith.select"},  # what leaves rows out
     "kernel/lowering/address_views.py": {  # coordinates, worked out anew
         "arith.addi",

@@ -318,6 +318,10 @@ def test_a_ranking_has_what_each_configuration_emits() -> None:
     ranked = stretto.rank([(product, (32, 64))], arguments=SIZES, depths=(2, None))
     rows = [(one.made.consumers, one.depth) for one in ranked.found]
     assert len(set(rows)) == len(rows) > 1
+    assert "note: a ranking schedules each configuration with little effort" in "\n".join(
+        ranked.to_text()
+    )
+    assert "little effort" not in "\n".join(replace(ranked, effort="normal").to_text())
     for one in ranked.found:
         candidates = Emitter(product, effort="quick").candidates(one.made.consumers, one.depth)
         assert one.made.over == min(other.over for other in candidates)

@@ -165,8 +165,9 @@ def test_what_is_left_over_of_a_drained_loop_waits_for_each_half() -> None:
     assert alone(4, 8) > eight + 0.9 * idle
 
 
-def test_what_is_known_to_run_singly_loads_no_less(tmp_path: Path) -> None:
-    """Two trips are too few for three stages: they run as those of one stage do."""
+def test_two_trips_are_written_out_and_load_at_once(tmp_path: Path) -> None:
+    """They are too few for three stages. Written out, both load before either is waited for: they
+    take less than half of what they take one by one."""
     text = (EXAMPLES / "layer_norm.ttir").read_text()
     known = "%c1024_i32 = arith.constant 1024 : i32"
     assert text.count(known) == 1
@@ -174,11 +175,11 @@ def test_what_is_known_to_run_singly_loads_no_less(tmp_path: Path) -> None:
     (tmp_path / "layer_norm.ttir").write_text(text.replace("to %columns step", "to %known step"))
     (tmp_path / "layer_norm.json").write_text((EXAMPLES / "layer_norm.json").read_text())
     emitter = Emitter(tmp_path / "layer_norm.ttir", H200)
-    singly = emitter.candidates(stages=(3,))[0]
-    assert singly.pace is not None
+    written = emitter.candidates(stages=(3,))[0].pace
     apart = emitter.drained((1, 1)).pace
+    assert written is not None
     assert apart is not None
-    assert singly.pace.cycles == pytest.approx(apart.cycles)
+    assert written.cycles < apart.cycles / 2
 
 
 def test_what_is_emitted_is_what_is_predicted_to_be_fastest_whatever_its_ii() -> None:

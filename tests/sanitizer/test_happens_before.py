@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import deque
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -11,6 +13,9 @@ from xml.etree import ElementTree
 import pytest
 
 from stretto.cli.main import main
+from stretto.report.happens_before import LETTER
+
+COPIED = "x, [0, step * 64], full.index(step % 2), ring.index(step % 2)"
 
 EARLY = """
 import torch
@@ -159,6 +164,44 @@ def test_the_page_stands_alone_and_shows_the_source(
     assert len(drawn.findall("g")) == len(drawn.findall("g/path"))
     assert sum(path.get("class") == "accused" for path in drawn.findall("g/path")) == 2
     assert drawn.find("path[@class='gap']") is not None
+
+
+def test_labels_of_a_picture_stand_apart(kernel: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", kernel, "--format", "html"]) == 1
+    page = capsys.readouterr().out
+    picture = page[page.index("<svg class=") : page.index("</svg>") + 6]
+    rows: dict[str, list[tuple[float, float]]] = {}
+    for text in ElementTree.fromstring(picture).findall("g/text"):
+        half = LETTER * len(text.text or "") / 2
+        at = float(text.attrib["x"])
+        rows.setdefault(text.attrib["y"], []).append((at - half, at + half))
+    assert len(rows) == 6
+    for labels in rows.values():
+        ends = [(before[1], after[0]) for before, after in pairwise(sorted(labels))]
+        assert all(end < begin for end, begin in ends)
+
+
+def test_places_that_are_close_are_shown_in_one_piece(
+    kernel: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def pieces() -> list[str]:
+        main(["check", kernel, "--format", "html", "--seeds", "1"])
+        return re.findall("<pre>(.*?)</pre>", capsys.readouterr().out, re.DOTALL)
+
+    apart = pieces()
+    assert [piece.count("<mark>") for piece in apart] == [1, 1]
+    text = Path(kernel).read_text()
+    read = next(line for line in text.splitlines() if "<too late>" in line)
+    line = f"def copied(x, step, full, ring):\n    tma.async_load({COPIED})\n"
+    late = f"def late(ring, step):\n    {read.strip()}\n"
+    near = text.replace(read, "        late(ring, step)")
+    near = near.replace(f"tma.async_load({COPIED})", "copied(x, step, full, ring)")
+    jit = "@gluon.jit\n"
+    Path(kernel).write_text(near.replace(jit, f"{jit}{line}\n\n{jit}{late}\n\n{jit}", 1))
+    (piece,) = pieces()
+    assert piece.count("<mark>") == 2
+    numbers = [int(row.removeprefix("<mark>")[:5]) for row in piece.splitlines()]
+    assert numbers == list(range(numbers[0], numbers[-1] + 1))
 
 
 def test_a_sound_kernel_has_a_page_too(

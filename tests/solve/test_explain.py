@@ -60,7 +60,8 @@ def test_four_op_is_kept_from_14_by_slot_16_alone(capsys: pytest.CaptureFixture[
     assert reason["text"].startswith("load\u00a08 + write\u00a07 = 15")
     (change,) = entry["relaxations"]
     assert change["ii"] == 8
-    assert change["change"] == "a second unit of tp_smem_wr (capacity 1 -> 2)"
+    assert change["change"] == "a second unit of tp_smem_wr (capacity 1 -> 2), on other hardware"
+    assert change["hardware"]
 
 
 def test_a_recurrence_is_told_as_one(capsys: pytest.CaptureFixture[str]) -> None:
@@ -227,7 +228,8 @@ def test_relaxations_give_the_ii_they_promise(seed: int) -> None:
     assert bounds is not None
     told = explain(case, best - 1, bounds, check=lambda case, found: seen.append((case, found)))
     assert told.verdict == "impossible"
-    assert sorted(schedule.ii for _, schedule in seen) == [r.ii for r in told.relaxations]
+    assert [r.hardware for r in told.relaxations] == sorted(r.hardware for r in told.relaxations)
+    assert sorted(schedule.ii for _, schedule in seen) == sorted(r.ii for r in told.relaxations)
     assert all(r.ii < best and r.optimal for r in told.relaxations)
     for changed, schedule in seen:
         if changed.latencies:  # brute force knows no changed latency
@@ -267,7 +269,8 @@ def test_a_capped_ring_may_have_a_copy_more() -> None:
 def test_a_hold_of_several_iis_needs_several_units() -> None:
     loop = Loop("l", (Op("a", "k", uses=(Use("s", 10),), latency=1),))
     (change,) = explained(loop, Machine("m", "", (Slot(1, "s", 1),)), 3).relaxations
-    assert (change.text, change.ii) == ("3 more units of s (capacity 1 -> 4)", 3)
+    assert change.text == "3 more units of s (capacity 1 -> 4), on other hardware"
+    assert (change.ii, change.hardware) == (3, True)
 
 
 def test_only_the_changed_latency_may_be_broken() -> None:

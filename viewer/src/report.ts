@@ -118,6 +118,7 @@ export interface Program {
 export interface Remedy {
   kind: string;
   effort: number;
+  hardware: boolean;
   change: string;
   next: string;
   ops: string[];

@@ -86,6 +86,7 @@ def measured() -> dict[str, Any]:
 
 PAGES: dict[str, Callable[[], dict[str, Any]]] = {
     "attention_forward": lambda: example("attention_forward.mlir"),
+    "attention_forward_d128": lambda: example("triton/attention_forward_d128.ttir"),
     "attention_backward": lambda: example("attention_backward.mlir"),
     "sixty": lambda: document(chains(60)),
     "thousand": lambda: document(chains(1000, width=25)),

@@ -18,7 +18,7 @@ do.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import wraps
 from math import inf
@@ -155,7 +155,7 @@ class View(Protocol):
         """Whether everything is as it should be."""
         ...
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Mapping[str, Any]:
         """As an entry of `loops` in a document."""
         ...
 
@@ -197,7 +197,7 @@ class Result(ABC):
 
     def to_json(self) -> dict[str, Any]:
         """One entry of `loops` in a document."""
-        return self.view().to_json()
+        return dict(self.view().to_json())
 
     def to_document(self) -> dict[str, Any]:
         """A document of this result alone, as `--json` prints it."""

@@ -337,7 +337,7 @@ def _simulate_emitted(
     from stretto.simulation.kernels.programs import run_program_of_kernel  # noqa: PLC0415
 
     plain = run_kernel(program.kernel, inputs, grid)
-    found = run_program_of_kernel(program, inputs, grid)
+    found = run_program_of_kernel(program, inputs, grid, launchable=True)
     equal = all(_same(found.arrays[array], plain.arrays[array]) for array in plain.arrays)
     run = EmittedRun(made.machine, agents, program.rings, covered, found.trips)
     shape = tuple(grid)

@@ -35,6 +35,7 @@ from stretto.prediction.numbers import Number
 from stretto.prediction.prediction import Prediction
 from stretto.prediction.stock import Stock
 from stretto.prediction.timings import timings_of
+from stretto.report import notes
 from stretto.report.measured import measured_to_json, measured_to_text, timeline_to_json
 from stretto.report.prediction import (
     Told,
@@ -55,6 +56,12 @@ ASSEMBLED = 6
 """Of a ranking: the first, of which the assembler is asked at most."""
 NEAR = 1.2
 """Of the time of the first, by what is known by then: up to which it is asked."""
+
+QUICK = (
+    "a ranking schedules each configuration with little effort; for one of them, `predict` without "
+    "`--what-if` and `emit` spend more, and may come to another II, and to rings of other depths"
+)
+"""Why a ranking and a prediction of the same configuration differ."""
 
 Given = Mapping[str, Number | tuple[int, ...]]
 Problem = tuple[str | PathLike[str] | Kernel, Sequence[int]]
@@ -130,6 +137,8 @@ class KernelRanking:
     """Configurations that cannot be, each with the reason."""
     skipped: int = 0
     """Configurations that were not looked at: their products or copies alone take too long."""
+    effort: str = "normal"
+    """With how much effort their loops were scheduled; `emit` schedules with ``normal``."""
 
     @property
     def best(self) -> KernelPrediction:
@@ -142,7 +151,7 @@ class KernelRanking:
         lines = [*self.best.to_text(), "", *ranking_to_text(rows, self.refused)]
         if self.skipped:
             lines.append(f"{self.skipped} more are slower by their products or copies alone")
-        return lines
+        return lines + notes([QUICK] if self.effort == "quick" else [])
 
     def to_json(self) -> dict[str, Any]:
         """For programs."""
@@ -248,12 +257,16 @@ def rank(
     with more effort than is spent on all where a loop could be shorter, and what the assembler
     keeps to is predicted.
     """
+    if not depths:
+        raise StrettoError("depths is empty; give at least one, such as None for as deep as fits")
     if keep is not None and keep < 1:
         raise StrettoError(f"keep is {keep}; at least 1 is needed")
+    if not depths:
+        raise StrettoError("depths has no depth; None stands for the depth that `emit` takes")
     problems, names = list(problems), list(names)
     if names and len(names) != len(problems):
         raise StrettoError(f"{counted(len(problems), 'kernel')} and {len(names)} names")
-    ranking = _Ranking(arguments or {}, clock, depths, keep, assemble, settle)
+    ranking = _Ranking(arguments or {}, clock, depths, keep, assemble, settle, effort)
     known: Known = {}
     for number, (given, grid) in enumerate(problems):
         kernel = kernel_given(given)
@@ -307,10 +320,12 @@ class _Ranking:
         keep: int | None,
         assemble: Assemble | None,
         settle: int,
+        effort: str,
     ) -> None:
         self._given, self._clock, self._keep = given, clock, keep
         self._assemble = assemble
         self._settle = settle
+        self._effort = effort
         # The deepest are the fastest more often than not, and what they do not need others share.
         self._depths = tuple(sorted(depths, key=lambda depth: -depth if depth else -inf))
         self._open: list[_Open] = []
@@ -355,7 +370,8 @@ class _Ranking:
         best = sorted(self._found.values(), key=lambda one: one.worth)
         if self._assemble is not None:
             best = self._assembled(best, self._assemble)
-        return KernelRanking(tuple(best[: self._keep]), tuple(self._refused), self._skipped)
+        kept, refused = tuple(best[: self._keep]), tuple(self._refused)
+        return KernelRanking(kept, refused, self._skipped, self._effort)
 
     def _look(self, each: _Open, depth: int | None) -> None:
         """At a kernel with rings of so many slots."""

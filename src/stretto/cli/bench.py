@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from typing import Any
 
 from stretto.cli.batch import OPTIONS
@@ -11,6 +12,12 @@ from stretto.files import write_text
 
 QUICK = 5.0
 """Seconds that a loop has at most with --quick."""
+
+BOUND = (
+    "a gap is to the MII, a lower bound that not every loop can reach, and not to the optimum, "
+    "which `--generator exact` without --quick looks for; +/=/- is beside published IIs"
+)
+"""What is said below figures of --quick."""
 
 
 def run(arguments: argparse.Namespace) -> Reply:
@@ -36,6 +43,8 @@ def run(arguments: argparse.Namespace) -> Reply:
         executor=arguments.executor,
         **options,
     )
+    if arguments.quick:
+        found = replace(found, notes=(*found.notes, BOUND))
     if arguments.html is not None:
         write_text(arguments.html, found.to_html())
     return Reply(found.to_json, found.to_text, success=found.success, stopped=found.stopped)

@@ -109,7 +109,7 @@ def _render(reply: Reply, format: str, target: str) -> str | bytes:
     from stretto.report.formats import rendered
 
     assert is_form(format)  # the command line takes no other
-    document = reply.document()
+    document = dict(reply.document())
     # Such a view has little room for what went wrong, or none: it is told beside it.
     failed = [entry for entry in document["loops"] if not entry["success"]]
     told = dict.fromkeys(line for entry in failed for line in entry["errors"])

@@ -746,7 +746,10 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "paths": _takes(
         given, "PATH", "a file, a folder or a pattern; folders below a folder are suites", nargs="*"
     ),
-    "--quick": _flag("a quick look: each loop once, with --effort quick, at most 5 seconds each"),
+    "--quick": _flag(
+        "a quick look, beside the lower bound: each loop once, with --effort quick, "
+        "at most 5 seconds each"
+    ),
     "--random": _takes(positive, "N", "N random loops too, of --seed"),
     "--compare": _takes(given, "OLD.json", "a run before: list what is worse (exit code 1)"),
     "--slower": _takes(

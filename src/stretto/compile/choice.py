@@ -93,11 +93,13 @@ def _later(make: Callable[[], Iterable[EmittedKernel]]) -> Iterator[EmittedKerne
 
 
 def _explained(taken: EmittedKernel, spilling: list[tuple[int, EmittedKernel]]) -> EmittedKernel:
-    """With what those spill that would overlap something, where the one that is taken does not."""
+    """With what is wrong with those that would overlap something, where the one taken does not."""
     bytes = [spilled for spilled, one in spilling if one.overlap]
     if taken.overlap or not bytes:
         return taken
-    note = f"{NOTHING}: with a step more in flight, threads spill {min(bytes)} bytes"
+    least = min(bytes)
+    told = f"threads spill {least} bytes" if least else "ptxas cannot run products as written"
+    note = f"{NOTHING}: with a step more in flight, {told}"
     return replace(taken, notes=(*taken.notes, note))
 
 

@@ -52,7 +52,7 @@ def explain(
         "impossible",
         conflict.reasons,
         conflict.minimal,
-        tuple(sorted(found, key=lambda r: (r.ii, r.reason.kind == "dependence"))),
+        tuple(sorted(found, key=lambda r: (r.hardware, r.ii, r.reason.kind == "dependence"))),
         complete=not clock.over,
         stopped=clock.stopped,
     )

@@ -24,6 +24,8 @@ class Relaxation:
     """A verified schedule has it."""
     optimal: bool
     """Whether every smaller II is proved impossible after the change."""
+    hardware: bool = False
+    """Whether it asks for another GPU; everything else is for the user to change."""
 
 
 @dataclass(frozen=True, slots=True)

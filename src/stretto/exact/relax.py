@@ -26,6 +26,7 @@ from stretto.exact.reasons import Reason
 from stretto.exact.solving import Clock, solve
 from stretto.loop import Constraint, Op, Storage
 from stretto.machine.machine import REGISTER_BYTES
+from stretto.machine.replicas import more_of
 from stretto.solution import counted
 
 SHARE = 0.1
@@ -41,6 +42,8 @@ class Change:
     """The largest amount."""
     apply: Callable[[int], Case]
     tell: Callable[[int], str]
+    hardware: Callable[[int], bool] = lambda _: False
+    """Whether an amount asks for another GPU."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,8 @@ def relax(case: Case, ii: int, reasons: tuple[Reason, ...], clock: Clock) -> Ite
                 found = _smallest(change.apply(amount), ii, clock)
                 if found is not None:
                     solution, optimal = found
-                    told = Relaxation(reason, change.tell(amount), solution.ii, optimal)
+                    text, hardware = change.tell(amount), change.hardware(amount)
+                    told = Relaxation(reason, text, solution.ii, optimal, hardware)
                     yield Relaxed(told, change.apply(amount), solution)
 
 
@@ -135,11 +139,16 @@ def _more(case: Case, reason: Reason, ii: int) -> Change:
         widen = machine.with_capacity if reason.kind == "slot" else machine.with_cap
         return case.changed(machine=widen(name, has + k))
 
+    def asks(k: int) -> tuple[str, bool]:
+        if reason.kind == "pool" or not has:
+            return "on other hardware", True
+        return more_of(machine, name, has, has + k)
+
     def tell(k: int) -> str:
         more = "a second unit" if has == k == 1 else f"{k} more unit{'' if k == 1 else 's'}"
-        return f"{more} of {what} ({word} {has} -> {has + k})"
+        return f"{more} of {what} ({word} {has} -> {has + k}), {asks(k)[0]}"
 
-    return Change(reason, most, apply, tell)
+    return Change(reason, most, apply, tell, lambda k: asks(k)[1])
 
 
 def _deeper(case: Case, reason: Reason) -> Change:

@@ -100,7 +100,9 @@ class TileType:
     """A tile of elements; an empty shape is a scalar."""
 
     shape: tuple[int, ...]
+    """Its sizes."""
     element: str
+    """The type of an element, such as ``f16``."""
 
     @property
     def elements(self) -> int:
@@ -153,9 +155,13 @@ class Use:
     """A slot held from `offset` cycles after the start, for `duration` cycles."""
 
     slot: str
+    """The slot of the machine."""
     duration: int
+    """Cycles that it is held; 0: not at all."""
     offset: int = 0
+    """Cycles from the start of the operation until the hold begins."""
     occupancy: int = 1
+    """How much of the capacity it takes."""
 
     @property
     def end(self) -> int:
@@ -168,7 +174,9 @@ class Demand:
     """Units drawn from a pool in every cycle of the operation's longest duration."""
 
     pool: str
+    """The pool of the machine."""
     units: int
+    """How many of its units, in each cycle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +212,9 @@ class Value:
     """A result, or a live-in when no operation defines it."""
 
     name: str
+    """What operands call it."""
     type: TileType | None = None
+    """Shape and element; None: unknown, or a token."""
     storage: str | None = None
     """The storage that holds it; None: registers (if it has a type) or nothing (tokens)."""
 
@@ -224,7 +234,9 @@ class Operand:
     """A value as an operation sees it: this iteration's, or the one `distance` before."""
 
     value: str
+    """Its name."""
     distance: int = 0
+    """Iterations back to the one that made it; 0: this one."""
     latency: int | None = None
     """Cycles after the producer's start; None: the producer's latency."""
 
@@ -235,7 +247,9 @@ class Access:
     """A read of a storage: this iteration's instance, or the one `distance` before."""
 
     storage: str
+    """Its name."""
     distance: int = 0
+    """Iterations back to the one that wrote it; 0: this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,12 +257,15 @@ class Storage:
     """A buffer. Views, slices and casts of it are the same storage."""
 
     name: str
+    """What reads and writes call it."""
     space: Space
+    """The memory it lies in, such as ``smem`` or ``tmem``."""
     bytes: int
+    """The size of one copy."""
     fixed: bool = False
     """Updated in place (an accumulator): one copy. Else rotating: a ring, fresh each iteration."""
     depth: int | None = None
-    """A cap on the ring of a rotating storage."""
+    """The most copies of a rotating storage; None: as many as lifetimes ask for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,6 +307,7 @@ class Constraint:
     """What the user asks of an operation's place."""
 
     gid: int | None = None
+    """The number of a group that it is in."""
     leader_gid: int | None = None
     """Operations joined through gid and leader_gid share a stage, but for their offsets."""
     stage_offset: int = 0
@@ -303,9 +321,11 @@ class Constraint:
     structural: int | None = None
     """Operations of one number are to be issued in program order, on the same terms."""
     start: int | None = None
-    """The start it must have; likewise:"""
+    """The start it must have."""
     stage: int | None = None
+    """The stage it must have."""
     cycle: int | None = None
+    """The cycle of the steady state it must start in."""
     before: tuple[str, ...] = ()
     """Operations of the same iteration that start after it."""
 
@@ -341,21 +361,29 @@ class Op:
     """One operation of the loop body."""
 
     name: str
+    """What schedules and dependences call it; no two in a loop have the same."""
     kind: str
     """Its opcode, such as ``async.wgmma``."""
     operands: tuple[Operand, ...] = ()
+    """The values it reads."""
     results: tuple[str, ...] = ()
+    """The values it makes, by name."""
     reads: tuple[Access, ...] = ()
+    """The storages it reads, beyond those that its operands live in."""
     writes: tuple[str, ...] = ()
+    """The storages it writes, by name."""
     uses: tuple[Use, ...] | None = None
     """What it holds; None until the machine's classifier says."""
     demands: tuple[Demand, ...] = ()
+    """What it draws from pools."""
     latency: int | None = None
     """When its result is ready; None until the machine's classifier says."""
     encoding: str | None = None
     """The machine row that gave uses and latency, if one did."""
     facts: Facts = field(default_factory=Facts)
+    """What analysis knows of it; costs may depend on it."""
     constraint: Constraint = field(default_factory=Constraint)
+    """Where it may stand."""
     agent: str | None = None
     """Who issues it, where that is not left to the machine."""
     parent: str | None = None
@@ -394,9 +422,14 @@ class Dependence:
     """``start[dst] >= start[src] + latency - II * distance``."""
 
     src: str
+    """The operation that comes first."""
     dst: str
+    """The operation that waits."""
     latency: int
+    """Cycles from the start of `src` to the earliest start of `dst`."""
     distance: int = 0
+    """Iterations from `src` to `dst`; 0: the same iteration."""
     kind: DependenceKind = "flow"
+    """Why: what flows, what must not be overwritten, or an order that was stated."""
     via: str = ""
     """The value or storage it comes from."""

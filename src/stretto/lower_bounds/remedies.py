@@ -2,7 +2,7 @@
 
     MII 15, slot tp_smem_wr: load 8 + write 7
       ├─ `load` holds tp_smem_wr 7 cycles less (8 -> 1)     ──►  MII 8, then slot tma
-      └─ a second unit of tp_smem_wr (capacity 1 -> 2)      ──►  MII 8, then slot tma
+      └─ a second unit of tp_smem_wr, on other hardware     ──►  MII 8, then slot tma
 
 Nothing is estimated: every remedy is applied to the problem and the bounds computed again. It
 reaches as far as it is worth anything, to whatever limits the II next, and no farther.
@@ -10,10 +10,10 @@ One that leaves the MII where it is (because another bound is as high) is not a 
 tells what stands in the way. They are ranked by what they ask of a person:
 
     1  to look longer, or to ask why: another option of the command
-    2  a limit that the user set: a depth, a stage, the number of stages
+    2  a limit that the user set: a depth, a stage, the number of stages or of consumers
     3  an operation that is shorter or sooner: another tile, another instruction
     4  a recurrence carried farther: the loop computes in another order
-    5  a machine with more units
+    5  other hardware, with more units
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from typing import Any, Literal
 from stretto.loop import Dependence, Loop
 from stretto.lower_bounds import compute_bounds
 from stretto.machine import Machine
+from stretto.machine.replicas import more_of
 from stretto.solution import (
     BOUND_NAMES,
     BoundName,
@@ -75,11 +76,13 @@ class Remedy:
     """What limits the II then; "": nothing does, or nobody knows."""
     ops: tuple[str, ...] = ()
     """The operations it is about."""
+    hardware: bool = False
+    """Whether it asks for another GPU; everything else is for the user to change."""
 
     @property
     def effort(self) -> int:
         """Its rank, from 1."""
-        return EFFORT[self.kind]
+        return EFFORT["depth" if self.kind == "capacity" and not self.hardware else self.kind]
 
     @property
     def sentence(self) -> str:
@@ -214,8 +217,10 @@ def _slot(problem: _Problem, witness: Witness) -> Iterator[Remedy]:
 
     more, after = _reached(capacity, witness.total, widened)
     unit = "a second unit" if capacity == more == 1 else counted(more, "more unit")
-    text = f"{unit} of {slot} (capacity {capacity} -> {capacity + more})"
-    yield _remedy("capacity", slot, (capacity, capacity + more), "units", text, after)
+    asks, hardware = more_of(problem.machine, slot, capacity, capacity + more)
+    text = f"{unit} of {slot} (capacity {capacity} -> {capacity + more}), {asks}"
+    numbers = (capacity, capacity + more)
+    yield replace(_remedy("capacity", slot, numbers, "units", text, after), hardware=hardware)
     part = max(witness.parts, key=lambda part: part.amount)
     alone = list(_shorter(problem, part, (slot,), slot))
     yield from alone
@@ -287,8 +292,8 @@ def _pool(problem: _Problem, witness: Witness) -> Iterator[Remedy]:
 
     more, after = _reached(cap, witness.total, widened)
     unit = "one more unit" if more == 1 else f"{more} more units"
-    text = f"{unit} of pool {pool} (cap {cap} -> {cap + more})"
-    yield _remedy("cap", pool, (cap, cap + more), "units", text, after)
+    text = f"{unit} of pool {pool} (cap {cap} -> {cap + more}), on other hardware"
+    yield replace(_remedy("cap", pool, (cap, cap + more), "units", text, after), hardware=True)
 
 
 def _reached(now: int, enough: int, change: Callable[[int], _Problem]) -> tuple[int, Bounds]:

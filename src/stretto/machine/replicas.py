@@ -23,6 +23,21 @@ def own_slots(machine: Machine, agent: Agent) -> tuple[str, ...]:
     return (agent.name, *units)
 
 
+def more_of(machine: Machine, slot: str, before: int, after: int) -> tuple[str, bool]:
+    """What having more of a slot asks for, in words, and whether it is other hardware.
+
+    What is each warp's own comes with more warps: consumers, where the machine allows as many.
+    """
+    multiplies = machine.agents_of_products() if machine.agents else None
+    shared = own_slots(machine, multiplies) if multiplies else ()
+    count = -(-after // before)
+    if multiplies and slot in shared and count <= multiplies.replicas + len(multiplies.crowded):
+        return f"by `emit --consumers {count}`", False
+    own = slot.partition(".")[0]
+    warps = own in shared or any(own == agent.name for agent in machine.agents)
+    return ("with more warps", False) if warps else ("on other hardware", True)
+
+
 def slot_of(machine: Machine, slot: str, usual: Agent | None, named: str | None) -> str:
     """The slot that is meant where an operation of the `usual` agent is given to one by name."""
     if named is not None and usual is not None and slot == usual.name:

@@ -49,7 +49,7 @@ COLUMNS = (
 
 
 def scheduled(
-    found: ScheduleAnalysis, on: Mapping[str, str], kept: bool, told: list[str]
+    found: ScheduleAnalysis, on: Mapping[str, object], kept: bool, told: list[str]
 ) -> dict[str, Any]:
     """What a row says of a loop that was scheduled, or for which no schedule was found."""
     bounds, proof, pressure = found.bounds, found.proof, found.pressure

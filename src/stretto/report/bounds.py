@@ -102,6 +102,7 @@ def remedy_to_json(remedy: Remedy) -> bounds.Remedy:
         "mii": remedy.mii,
         "kind": remedy.kind,
         "effort": remedy.effort,
+        "hardware": remedy.hardware,
         "target": remedy.target,
         "before": remedy.before,
         "after": remedy.after,

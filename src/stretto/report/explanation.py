@@ -4,7 +4,7 @@ four_op on blackwell: II 15 is optimal. Why not 14?
   impossible for one reason:
     slot tp_smem_wr   holds 8 (load) + 7 (write) = 15 cycles an iteration, capacity 1: 14 at II 14
   what would change that:
-    II 8              a second unit of tp_smem_wr (capacity 1 -> 2)
+    II 8              a second unit of tp_smem_wr (capacity 1 -> 2), on other hardware
 """
 
 from __future__ import annotations
@@ -164,6 +164,7 @@ def _relaxation(relaxation: Relaxation) -> explanation.Relaxation:
         "change": relaxation.text,
         "ii": relaxation.ii,
         "optimal": relaxation.optimal,
+        "hardware": relaxation.hardware,
     }
 
 

@@ -7,18 +7,18 @@ load      ────●──────────●─────◆─�
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from html import escape
 
 from stretto.report.leaflet import leaflet, paragraphs, table
 from stretto.sanitizer.finding import RULES, Excerpt, Finding, Report, Site, Step
 from stretto.sanitizer.formats import shown, to_lines
 
-LANE, COLUMN, LEFT, TOP, LETTER = 96, 92, 16, 34, 6.1
+LANE, COLUMN, LEFT, TOP, LETTER = 96, 104, 16, 34, 6.1
 AROUND = 2
 """Lines of source before and after the one that a finding is about."""
 _STYLE = (
-    ".hb{min-width:100%;max-width:none;width:auto;flex:none;background:#fff;color:#111827;"
+    ".hb{max-width:none;flex:none;background:#fff;color:#111827;"
     "font:11px system-ui,sans-serif}.hb text{fill:currentColor}.hb .lane{stroke:#d1d5db}"
     ".hb .order{stroke:#2563eb;fill:none;stroke-width:1.5}.hb .step{fill:#6b7280}"
     ".hb .accused{fill:#dc2626}.hb .gap{stroke:#dc2626;stroke-dasharray:4 3;fill:none}"
@@ -62,25 +62,37 @@ def _facts(finding: Finding) -> str:
 
 
 def _source(finding: Finding, lines: Callable[[str], list[str]]) -> str:
-    """The lines around each place of a finding; a place twice is shown once."""
+    """The lines around each place of a finding; of places that are close, all in one piece."""
     accused = [a.site for a in (finding.first, finding.second) if a is not None]
     parts: list[str] = []
-    for site in dict.fromkeys([*accused, finding.site]):
-        text = lines(site.file)
-        if not 0 < site.line <= len(text):
-            continue
-        first = max(0, site.line - 1 - AROUND)
-        rows = [
-            _row(site, n + 1, line)
-            for n, line in enumerate(text[first : site.line + AROUND], first)
-        ]
-        parts.append(f'<div class="wide" tabindex="0"><pre>{"".join(rows)}</pre></div>')
+    for file, marked in _pieces([*accused, finding.site]):
+        text = lines(file)
+        known = [number for number in marked if 0 < number <= len(text)]
+        if known:
+            first = max(0, known[0] - 1 - AROUND)
+            rows = [
+                _row(n in known, n, line)
+                for n, line in enumerate(text[first : known[-1] + AROUND], first + 1)
+            ]
+            parts.append(f'<div class="wide" tabindex="0"><pre>{"".join(rows)}</pre></div>')
     return "".join(parts)
 
 
-def _row(site: Site, number: int, text: str) -> str:
+def _pieces(sites: Sequence[Site]) -> list[tuple[str, list[int]]]:
+    """Files and the lines that are shown together: what is around one reaches to the next."""
+    found: list[tuple[str, list[int]]] = []
+    for file in dict.fromkeys(site.file for site in sites):
+        for line in sorted({site.line for site in sites if site.file == file}):
+            if found and found[-1][0] == file and line - found[-1][1][-1] <= 2 * AROUND + 1:
+                found[-1][1].append(line)
+            else:
+                found.append((file, [line]))
+    return found
+
+
+def _row(marked: bool, number: int, text: str) -> str:
     line = escape(f"{number:5} {text}")
-    return f"<mark>{line}</mark>\n" if number == site.line else f"{line}\n"
+    return f"<mark>{line}</mark>\n" if marked else f"{line}\n"
 
 
 def _picture(finding: Finding, excerpt: Excerpt) -> str:
@@ -145,7 +157,7 @@ def _dot(step: Step, x: float, y: float) -> str:
 
 def _cut(word: str) -> str:
     """As much as a column has room for; the whole is in the step's title."""
-    room = int(COLUMN / LETTER) + 1
+    room = int(COLUMN / LETTER) - 1
     return word if len(word) <= room else word[: room - 1] + "…"
 
 

@@ -12,7 +12,7 @@ four_op on blackwell: II 15 is the MII, limited by slot tp_smem_wr: optimal
   storage  space  bytes  ring  in all  lifetime, cycles
   a_tile   smem   8,192   × 2  16,384  17          two iterations keep a copy at once
   to go faster:
-    II >= 8  a second unit of tp_smem_wr (capacity 1 -> 2); then slot tc_and_mma
+    II >= 8  a second unit of tp_smem_wr (capacity 1 -> 2), on other hardware; then slot tc_and_mma
 """
 
 from __future__ import annotations

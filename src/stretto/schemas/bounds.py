@@ -61,8 +61,9 @@ class Remedy(TypedDict):
     effort: Annotated[
         Positive,
         "1: another option; 2: a limit of your own; 3: a shorter operation; 4: "
-        "another order of computation; 5: another machine.",
+        "another order of computation; 5: other hardware.",
     ]
+    hardware: Annotated[bool, "Whether it asks for another GPU."]
     target: Annotated[Text, "The slots, the pool, the operation or the dependence that changes."]
     before: Natural
     after: Natural

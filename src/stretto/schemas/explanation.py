@@ -53,6 +53,7 @@ class Relaxation(TypedDict):
     change: str
     ii: Positive
     optimal: bool
+    hardware: Annotated[bool, "Whether it asks for another GPU."]
 
 
 class ExplainedLoop(OnMachine):
@@ -66,7 +67,9 @@ class ExplainedLoop(OnMachine):
     minimal: Annotated[bool, "Whether dropping any one reason is proved to make it possible"]
     reasons: list[Reason]
     relaxations: Annotated[
-        list[Relaxation], "Single changes, each with the II that a verified schedule then has"
+        list[Relaxation],
+        "Single changes, each with the II that a verified schedule then has; those of other "
+        "hardware last",
     ]
     complete: Annotated[bool, "Whether every change was tried before a limit was reached"]
     warnings: list[str]

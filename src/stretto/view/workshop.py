@@ -14,7 +14,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import stretto
 from stretto.api import about, made_ready, with_pins_of
@@ -34,6 +34,9 @@ from stretto.solution import SCHEMA
 from stretto.solution.json import read_schedule
 from stretto.view.change import Change
 from stretto.view.tiles import extents
+
+if TYPE_CHECKING:
+    from stretto.schemas.verification import RuleViolation
 
 PAGE = "<page>"
 """What a page's questions are called in messages."""
@@ -106,7 +109,7 @@ class Workshop:
 
     def check(
         self, name: str, change: Change, ii: int, placed: list[dict[str, Any]]
-    ) -> list[dict[str, object]]:
+    ) -> list[RuleViolation]:
         """What the verifier holds against a schedule: rule, words and operations of each."""
         ready = self._ready(name, change)
         row = {"name": name, "success": True, "ii": ii, "ops": placed}

@@ -72,6 +72,10 @@ def asked(
         elif KIND == "clamped":
             a_at = a_ptr + tl.where(rows < M, rows, 0)[:, None] * stride_a + k[None, :]
             a = tl.load(a_at, mask=(k < K)[None, :], other=0.0)
+        elif KIND == "clamped_masked" or KIND == "clamped_short":  # noqa: PLR1714
+            below = rows < M if KIND == "clamped_masked" else rows < M + 3
+            a_at = a_ptr + tl.where(rows < M, rows, 0)[:, None] * stride_a + k[None, :]
+            a = tl.load(a_at, mask=below[:, None] & (k < K)[None, :], other=0.0)
         elif KIND == "wrapped_depth":
             a = tl.load(a_ptr + rows[:, None] * stride_a + (k % K)[None, :])
         elif KIND == "repeated":
@@ -92,7 +96,7 @@ def asked(
         total = tl.dot(a, b, total)
         if KIND == "written":
             tl.store(s_ptr + tl.arange(0, BM), tl.sum(total, 1).to(tl.int32))
-    if KIND == "wrapped_stored":
+    if KIND == "wrapped_stored" or KIND == "clamped_masked" or KIND == "clamped_short":  # noqa: PLR1714
         stored = (rows < M + 3)[:, None]
     if KIND == "written":
         tl.store(a_ptr + rows * stride_a, tl.sum(total, 1).to(tl.float16), mask=rows < M)
@@ -161,9 +165,9 @@ def asked_of(kind, **constexprs):
 
 KINDS = (
     "exact", "no_other", "ones", "linear", "from_8", "from_3", "loaded", "shifted",
-    "shifted_from_0", "other_index", "wrapped", "wrapped_stored", "clamped", "wrapped_depth",
-    "repeated", "heads", "branch", "branch_unbounded", "turned", "volatile", "after_atomic",
-    "written",
+    "shifted_from_0", "other_index", "wrapped", "wrapped_stored", "clamped", "clamped_masked",
+    "clamped_short", "wrapped_depth", "repeated", "heads", "branch", "branch_unbounded", "turned",
+    "volatile", "after_atomic", "written",
 )  # fmt: skip
 
 DUMPS = {

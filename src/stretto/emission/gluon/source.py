@@ -16,6 +16,7 @@ from stretto.kernel.types import Pointer, Scalar
 from stretto.machine import Machine
 from stretto.program import KernelProgram
 from stretto.program.builder import Looped, Worker, build_program
+from stretto.program.descriptors import UNDESCRIBED
 from stretto.program.expressions import Combined, Computed, Expression, Held, RowScaled
 from stretto.program.instructions import Advance, Instruction, ThreadCopy
 from stretto.program.kernel_program import (
@@ -53,23 +54,6 @@ def next_slot(slot, phase, DEPTH: gl.constexpr):
     phase = gl.where(slot == DEPTH, phase ^ 1, phase)
     slot = gl.where(slot == DEPTH, 0, slot)
     return slot, phase
-'''
-
-_UNDESCRIBED = '''
-
-def undescribed(name, array, sizes, strides, width):
-    """Why no descriptor can be made of an array; empty where one can."""
-    if array.data_ptr() % 16:
-        return f"`{name}` does not begin at a multiple of 16 bytes"
-    for size in sizes:
-        if not 0 < size < 1 << 31:
-            told = f"`{name}` has {size} elements along a dimension"
-            return f"{told}: a descriptor takes 1 to 2^31 - 1"
-    for stride in strides[:-1]:
-        if not 0 < stride * width < 1 << 40 or stride * width % 16:
-            told = f"`{name}` has a stride of {stride * width} bytes"
-            return f"{told}: a descriptor takes multiples of 16 above 0"
-    return ""
 '''
 
 _HELD = '''
@@ -471,7 +455,7 @@ def _fits(lines: Lines, program: KernelProgram, names: str) -> bool:
         if one.base is not None
     )
     if made:
-        _text(lines, _UNDESCRIBED)
+        _text(lines, UNDESCRIBED)
     if not made and not program.assumed:
         return False
     _text(lines, "\n\n")

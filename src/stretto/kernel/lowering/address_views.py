@@ -134,6 +134,7 @@ class _Reader:
         if address.array.name in self._written:
             raise _NoViewError(f"the kernel also writes `{address.array.name}`")
         mask = self.addresses.mask(load.operands[1]) if len(load.operands) > 1 else Mask()
+        address = _unwrapped(address, mask)
         self._require_rows(load, address)
         shaper = _Shaper(self.addresses, address, mask.bounds, type, self._summed(load))
         try:
@@ -173,6 +174,13 @@ class _Reader:
             why = reach_no_store(load.result, dimension, wrapped, self.addresses, self._uses)
             if why:
                 raise _NoViewError(f"its index wraps around, and {why}")
+
+
+def _unwrapped(address: Address, mask: Mask) -> Address:
+    """Without indices that go elsewhere only where the mask is off: `where(rows < M, rows, 0)`."""
+    off = {(b.dimension, b.end) for b in mask.bounds if b.upper}
+    kept = tuple((d, w) for d, w in address.at.wrapped if (d, w.size - w.first) not in off)
+    return replace(address, at=replace(address.at, wrapped=kept))
 
 
 def _in_branches(kernel: Kernel) -> set[Operation]:

@@ -15,7 +15,7 @@ import numpy as np
 from stretto.sanitizer.barriers import Copy
 from stretto.sanitizer.block import current
 from stretto.sanitizer.buffers import Barriers, Outside, Shared, allocate_shared
-from stretto.sanitizer.finding import Access, Site
+from stretto.sanitizer.finding import Access, Proxy, Site
 from stretto.sanitizer.layouts import MBarrierLayout, shared_by
 from stretto.sanitizer.pointers import Descriptor, Pointer, Storage, true
 from stretto.sanitizer.scheduler import merge
@@ -193,7 +193,7 @@ def _numbers(coord: Any) -> list[int]:
 
 def _begin_copy(
     result: Any, mbarrier: Any, size: int, read: Any, what: str = "TMA copy", spread: int = 0,
-    proxy: str = "async",
+    proxy: Proxy = "async",
 ) -> None:  # fmt: skip
     """A copy that lands in shared memory some time later.
 

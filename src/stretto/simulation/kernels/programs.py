@@ -18,11 +18,13 @@ from typing import Any
 
 import numpy as np
 
+from stretto.errors import StrettoError
 from stretto.kernel.types import Buffer, Scalar, Tile, element_of
 from stretto.program import KernelProgram
 from stretto.program.clocks.agents import AgentRun, Choices, Number
 from stretto.program.clocks.checking import drive
 from stretto.program.clocks.orders import Orders
+from stretto.program.descriptors import undescribed
 from stretto.program.expressions import Expression, Given, Name, Slot, Transposed, Trips
 from stretto.program.instructions import (
     Assign,
@@ -67,14 +69,19 @@ class ProgramRun:
 
 
 def run_program_of_kernel(
-    program: KernelProgram, inputs: Inputs, grid: Sequence[int] = (1,)
+    program: KernelProgram, inputs: Inputs, grid: Sequence[int] = (1,), *, launchable: bool = False
 ) -> ProgramRun:
-    """Run a program over a grid; FaultError where it may go wrong."""
+    """Run a program over a grid; FaultError where it may go wrong.
+
+    Where it is to be `launchable`, StrettoError for sizes and strides that a launch refuses.
+    """
     x, y, z = (*grid, 1, 1, 1)[:3]
     tiles, whole = (x, y, z), launched_grid(program.kernel, (x, y, z))
     heap = Heap()
     bound = bound_to(program.kernel, inputs, heap)
     trips: set[int] = set()
+    if launchable:
+        _Host(program, bound, Evaluator(whole, (0, 0, 0), heap, tiles), tiles).ask()
     every = list(places(*(range(n) for n in reversed(whole))))
     for block in every:
         at = (block[2], block[1], block[0])
@@ -121,6 +128,16 @@ class _Host:
             )
             offset = int(np.asarray(base.offsets))
             self.views[one.name] = TensorView(base.array, offset, sizes, strides)
+        self._made = {one.name: one.tensor for one in program.descriptors if one.base is not None}
+
+    def ask(self) -> None:
+        """StrettoError where a descriptor cannot be made, in the words of a launch."""
+        for name, tensor in self._made.items():
+            view = self.views[name]
+            width = max(1, view.array.element.bits // 8)
+            address = view.array.begins + view.offset * width
+            if why := undescribed(tensor, address, view.sizes, view.strides, width):
+                raise StrettoError(why)
 
 
 class _Block:
