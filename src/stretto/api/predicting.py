@@ -136,7 +136,8 @@ class KernelRanking:
     refused: tuple[str, ...] = ()
     """Configurations that cannot be, each with the reason."""
     skipped: int = 0
-    """Configurations that were not looked at: their products or copies alone take too long."""
+    """Configurations that were not looked at: their products or copies alone take too long, or longer
+    rings are as fast."""
     effort: str = "normal"
     """With how much effort their loops were scheduled; `emit` schedules with ``normal``."""
 
@@ -150,7 +151,7 @@ class KernelRanking:
         rows = [one.told for one in self.found]
         lines = [*self.best.to_text(), "", *ranking_to_text(rows, self.refused)]
         if self.skipped:
-            lines.append(f"{self.skipped} more are slower by their products or copies alone")
+            lines.append(f"{self.skipped} more are no faster by their bounds or by longer rings")
         return lines + notes([QUICK] if self.effort == "quick" else [])
 
     def to_json(self) -> dict[str, Any]:
