@@ -136,8 +136,8 @@ class KernelRanking:
     refused: tuple[str, ...] = ()
     """Configurations that cannot be, each with the reason."""
     skipped: int = 0
-    """Configurations that were not looked at: their products or copies alone take too long, or longer
-    rings are as fast."""
+    """Configurations that were not looked at: their products or copies alone take too long, or
+    longer rings are as fast."""
     effort: str = "normal"
     """With how much effort their loops were scheduled; `emit` schedules with ``normal``."""
 
