@@ -5,15 +5,20 @@ from __future__ import annotations
 import json
 import statistics
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import stretto
+from stretto.compile import loop_schedules
 from stretto.compile.candidates import Emitter
 from stretto.compile.choice import chosen
 from stretto.compile.emitted import EmittedKernel
+from stretto.compile.scheduled import ScheduledLoop
 from stretto.kernel.configuration import Blocks
+from stretto.loop import Loop
 from stretto.machine import load_machine
 from stretto.prediction.kernel_time import _Whole, predict_kernel  # pyright: ignore[reportPrivateUsage]
 
@@ -113,3 +118,36 @@ def test_the_table_is_of_what_the_rule_takes() -> None:
     for row in rows:
         cycles = {name: n for name, n in row["cycles"].items() if "256x128" not in name}
         assert min(cycles, key=cycles.__getitem__) == taken[tuple(row[key] for key in size)]
+
+
+def test_a_ranking_searches_a_loop_once_whatever_blocks_it_is_in(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nor does it look at shorter rings by which no more blocks share an SM."""
+    asked: list[object] = []
+    search = loop_schedules.scheduled
+
+    def scheduled(loop: Loop, *args: Any, **more: Any) -> ScheduledLoop:
+        asked.append((replace(loop, name=""), args, more["max_stages"], more["effort"]))
+        return search(loop, *args, **more)
+
+    monkeypatch.setattr(loop_schedules, "scheduled", scheduled)
+
+    def ranked(keep: int | None) -> stretto.KernelRanking:
+        return stretto.rank(
+            [(str(FORWARD), GRID)],
+            "h200",
+            arguments=GIVEN,
+            consumers=(2,),
+            depths=(3, 1),
+            blocks=("given", "persistent"),
+            keep=keep,
+        )
+
+    few = ranked(1)
+    assert asked
+    assert len(asked) == len(set(asked))
+    assert few.skipped == 2
+    whole = ranked(None)
+    assert {one.blocks for one in whole.found} == {"given", "persistent"}
+    assert few.best.worth[0] <= 1.01 * whole.best.worth[0]

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from stretto.compile.candidates import Emitter
 from stretto.frontends.triton import read_ttir
 from stretto.machine import load_machine
 from stretto.prediction.kernel_time import predict_kernel
+from stretto.prediction.score import loops_in
 
 H200 = load_machine("h200")
+WIDE = Path(__file__).parents[1] / "ttir/wide" / "attention_forward_d64_256_causal.ttir"
 HALF, SUM = "tensor<64x64xf16>", "tensor<64x64xf32>"
 RESCORED = f"""module {{
   tt.func public @rescored(%q: !tt.ptr<f16>, %w: !tt.ptr<f16>, %k: !tt.ptr<f16>, %out: !tt.ptr<f16>,
@@ -63,3 +67,11 @@ def test_a_tile_of_one_turn_is_waited_for_as_often_as_a_loop_goes_round() -> Non
     one, two, four = map(seconds, (1, 2, 4))
     assert two > one
     assert four - two == pytest.approx(2 * (two - one), rel=0.3)
+
+
+def test_steps_that_a_mask_hides_hand_back_one_after_the_other() -> None:
+    """Each with all of its tiles: rings of one slot have no room for more."""
+    made = Emitter(str(WIDE), H200, effort="quick").candidates(2, 1, stages=(3,))[0]
+    assert any(loop.hidden for one in made.subject.score for loop in loops_in(one.parts))
+    given = {"length": 2048, "total_rows": 2048 * 16}
+    assert predict_kernel(made.subject, H200, (8, 16), given).seconds > 0

@@ -18,6 +18,7 @@ from stretto.api.solving import result_of, whole_document
 from stretto.compile.candidates import Emitter
 from stretto.compile.choice import Assemble, assembled, chosen, require, settled
 from stretto.compile.emitted import EmitMode, EmittedKernel
+from stretto.compile.loop_schedules import Known
 from stretto.emission import EmitError
 from stretto.emission.gluon.tracing import traced
 from stretto.errors import StrettoError
@@ -54,7 +55,7 @@ SPILLS = 1.25
 ASSEMBLED = 6
 """Of a ranking: the first, of which the assembler is asked at most."""
 NEAR = 1.2
-"""Of the first one's time: up to which it is asked."""
+"""Of the time of the first, by what is known by then: up to which it is asked."""
 
 QUICK = (
     "a ranking schedules each configuration with little effort; for one of them, `predict` without "
@@ -135,7 +136,8 @@ class KernelRanking:
     refused: tuple[str, ...] = ()
     """Configurations that cannot be, each with the reason."""
     skipped: int = 0
-    """Configurations that were not looked at: their products or copies alone take too long."""
+    """Configurations that were not looked at: their products or copies alone take too long, or
+    longer rings are as fast."""
     effort: str = "normal"
     """With how much effort their loops were scheduled; `emit` schedules with ``normal``."""
 
@@ -149,7 +151,7 @@ class KernelRanking:
         rows = [one.told for one in self.found]
         lines = [*self.best.to_text(), "", *ranking_to_text(rows, self.refused)]
         if self.skipped:
-            lines.append(f"{self.skipped} more are slower by their products or copies alone")
+            lines.append(f"{self.skipped} more are no faster by their bounds or by longer rings")
         return lines + notes([QUICK] if self.effort == "quick" else [])
 
     def to_json(self) -> dict[str, Any]:
@@ -264,10 +266,11 @@ def rank(
     if names and len(names) != len(problems):
         raise StrettoError(f"{counted(len(problems), 'kernel')} and {len(names)} names")
     ranking = _Ranking(arguments or {}, clock, depths, keep, assemble, settle, effort)
+    known: Known = {}
     for number, (given, grid) in enumerate(problems):
         kernel = kernel_given(given)
         for kind in blocks:
-            make = partial(Emitter, kernel, machine, mode=mode, blocks=kind)
+            make = partial(Emitter, kernel, machine, mode=mode, blocks=kind, known=known)
             emitter = make(effort=effort)
             name = kernel if isinstance(kernel, str) else emitter.name
             called = names[number] if names else name
@@ -373,12 +376,11 @@ class _Ranking:
         """At a kernel with rings of so many slots."""
         floor, one, count, shared = each
         seen, emitter = self._seen.setdefault((id(one), count), []), one.emitter
-        least = min((found.worth[0] for found in seen), default=floor)
-        if floor > self._enough() or (self._keep is not None and least > self._near()):
+        if floor > self._enough() or (self._keep is not None and seen and self._is_needless(seen)):
             self._skipped += 1
             return
         try:
-            made = chosen(emitter.candidates(count, depth), emitter.machine)
+            made = chosen(emitter.candidates(count, depth, every=False), emitter.machine)
             if any(made is other.made for other in seen):
                 return
             found = _predicted(
@@ -392,6 +394,12 @@ class _Ranking:
         self._machines[made.source], self._of[made.source] = emitter.machine, one
         self._found.setdefault((one.name, made.source), found)
 
+    def _is_needless(self, seen: Sequence[KernelPrediction]) -> bool:
+        """Whether a kernel that was seen gains nothing by shorter rings: it is far from the best,
+        or no more blocks would share an SM by them."""
+        least = min(seen, key=lambda one: one.worth).prediction
+        return least.seconds > self._near() or least.resident == least.crowd
+
     def _near(self) -> float:
         """Seconds up to which other depths of a kernel are looked at."""
         best = min((one.worth[0] for one in self._found.values()), default=inf)
@@ -404,15 +412,19 @@ class _Ranking:
         near = [one for one in ordered if one.worth[0] <= NEAR * ordered[0].worth[0]]
         asked = near[:ASSEMBLED]
         found: list[KernelPrediction] = []
+        hopeless: list[KernelPrediction] = []
         for number, one in enumerate(asked):
             machine, grid = self._machines[one.made.source], one.prediction.grid
             thorough = number < self._settle and one.made.pace is None and not one.made.short
+            if one.worth[0] > NEAR * self._wanted(found):
+                hopeless.append(one)
+                continue
             of = self._of[one.made.source]
             emitter = of.make()
             try:
                 if thorough:
-                    made = emitter.candidates(one.made.consumers, one.depth)
-                    known = settled(made, emitter.machine, assemble)
+                    made = emitter.candidates(one.made.consumers, one.depth, every=False)
+                    known = settled(made, emitter.machine, assemble, emitter.otherwise)
                 else:
                     known = assembled(one.made, assemble)
                     require(known, emitter.machine)
@@ -421,7 +433,14 @@ class _Ranking:
                 continue
             again = _predicted(one.name, known, machine, grid, self._given, self._clock, one.depth)
             found.append(replace(again, blocks=of.blocks))
-        return sorted(found, key=lambda one: one.worth) + list(ordered[len(asked) :])
+        return [*sorted(found, key=lambda one: one.worth), *hopeless, *ordered[len(asked) :]]
+
+    def _wanted(self, found: Sequence[KernelPrediction]) -> float:
+        """Seconds of the last that is wanted, of those that were found; no limit where they are
+        too few, or all are wanted."""
+        if self._keep is None or len(found) < self._keep:
+            return inf
+        return sorted(one.worth[0] for one in found)[self._keep - 1]
 
     def _enough(self) -> float:
         """Seconds above which nothing is wanted any more."""

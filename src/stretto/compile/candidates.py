@@ -14,7 +14,7 @@ from stretto.compile import loop_schedules
 from stretto.compile.choice import paced
 from stretto.compile.emitted import TOLD, EmitMode, EmittedKernel
 from stretto.compile.given import TileKernel, read_given
-from stretto.compile.loop_schedules import LoopSchedules
+from stretto.compile.loop_schedules import Known, LoopSchedules
 from stretto.compile.rooms import Rooms
 from stretto.compile.versions import Versions
 from stretto.deadline import NEVER, Deadline, OverdueError
@@ -68,6 +68,7 @@ class Emitter:
         effort: str = "normal",
         deadline: Deadline = NEVER,
         copies: bool = True,
+        known: Known | None = None,
     ) -> None:
         self._kernel = kernel
         self._blocks: Blocks | None = blocks
@@ -93,7 +94,7 @@ class Emitter:
         self._ended = False
         """Whether the deadline came before all was tried."""
         self._rooms = Rooms(given, self.mode)
-        self._loops = LoopSchedules(self._rooms, seed, effort, deadline)
+        self._loops = LoopSchedules(self._rooms, seed, effort, deadline, known)
         self._versions = Versions(self._rooms, self._loops, tracing, given.machine_why)
         self._draws: list[EmittedKernel] | None = None
         self._every = True
@@ -160,10 +161,8 @@ class Emitter:
         made = self._tried(counts, depth, agents or {}, stages, refused)
         if not made and counts and not self._deadline.over:
             self._loops.counted = False
-            self._loops.forget()
             made = self._tried(counts, depth, agents or {}, stages, refused)
             self._loops.counted = True
-            self._loops.forget()
         if not made and self._stopped:
             made = self._tried(counts, depth, agents or {}, (1,), refused, serial=True)
         if not made:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from stretto.compile.bisection import shortened
@@ -28,10 +29,20 @@ APART = 2
 """Consumers up to which a search overlaps products of each by itself."""
 
 
-class LoopSchedules:
-    """Makes schedules of one kernel's loops; what its configurations share is made once."""
+Known = dict[object, ScheduledLoop | None]
+"""Schedules by all that they were made of but the loop's name; None where none was found."""
 
-    def __init__(self, rooms: Rooms, seed: int, effort: str, until: Deadline) -> None:
+
+class LoopSchedules:
+    """Makes schedules of one kernel's loops; what its configurations share is made once.
+
+    `known` is what others made of the same loops, such as those of the same kernel with other
+    blocks, and takes what is made here.
+    """
+
+    def __init__(
+        self, rooms: Rooms, seed: int, effort: str, until: Deadline, known: Known | None = None
+    ) -> None:
         self.until = until
         """When the search for one schedule ends."""
         self.counted = True
@@ -41,11 +52,7 @@ class LoopSchedules:
         self._rooms = rooms
         self._limits = limits_of(WORK, 1, seed)
         self._effort = effort
-        self._known: dict[tuple[str, int], tuple[Loop, ScheduledLoop]] = {}
-
-    def forget(self) -> None:
-        """Have every loop scheduled anew."""
-        self._known.clear()
+        self._known: Known = {} if known is None else known
 
     def of(
         self,
@@ -80,18 +87,34 @@ class LoopSchedules:
         self.overdue = self.overdue or found.overdue
         if consumers > APART and found.success and not found.spilled:
             agents, most = rooms.agents(consumers), OVERLAPPED_STAGES
-            again = overlapped(
-                wiring, room, agents, found.ii or 1, max_stages=most, deadline=self.until
+            ii = found.ii or 1
+            again = self._once(
+                wiring.loop,
+                (room, agents, ii, most),
+                lambda: overlapped(wiring, room, agents, ii, max_stages=most, deadline=self.until),
             )
             found = again or found
         return wiring, found
 
+    def _once(
+        self, loop: Loop, asked: object, make: Callable[[], ScheduledLoop | None]
+    ) -> ScheduledLoop | None:
+        """What is made of a loop, or what was made of one that differs in its name alone."""
+        key = (replace(loop, name=""), asked)
+        if key not in self._known:
+            self._known[key] = make()
+        found = self._known[key]
+        if found is None or found.loop == loop.name:
+            return found
+        problem = replace(found.problem, loop=replace(found.problem.loop, name=loop.name))
+        return replace(found, loop=loop.name, problem=problem)
+
     def _generated(self, loop: Loop, room: Machine, stages: int) -> ScheduledLoop:
         """A loop by the generators; kernels of several loops have some of them in common."""
-        known = self._known.get((loop.name, stages))
-        if known is None or known[0] is not loop:
-            known = self._known[loop.name, stages] = (loop, self._anew(loop, room, stages))
-        return known[1]
+        asked = (room, stages, self._effort)
+        found = self._once(loop, asked, lambda: self._anew(loop, room, stages))
+        assert found is not None
+        return found
 
     def _anew(self, loop: Loop, room: Machine, stages: int) -> ScheduledLoop:
         return scheduled(

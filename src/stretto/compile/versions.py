@@ -111,7 +111,6 @@ class Versions:
             if error.scratch <= scratch.get(consumers, 0):
                 raise
             scratch[consumers] = error.scratch  # more than with loops in order: anew
-            self._loops.forget()
         return self.emitted(
             consumers, stages, depth, placed, solve=solve, drained=drained, serial=serial
         )

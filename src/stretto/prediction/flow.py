@@ -331,7 +331,8 @@ class Flow:
         self._free = self.costing.contracted(score)
         around = (*score.prologue, *score.epilogue)
         steps = (score.kernel, score.singly, *(step for _, step in around))
-        rings = {b.thing for step in steps for b in step if b.thing and b.kind not in TURNS}
+        read = (b for step in steps for b in step if b.thing and b.kind not in TURNS)
+        rings = dict.fromkeys(beat.thing for beat in read)
         if trips < score.needed and (score.singly or not score.prologue):
             for turn in range(trips):
                 self._step(score, score.singly, turn, stages=False)
@@ -344,12 +345,13 @@ class Flow:
                 self._say(Step(score.number))
             for step, beats in score.epilogue:
                 self._step(score, beats, trips + step)
+        for turn in range(trips, every):  # those that are hidden, each with all of its tiles
+            for ring in rings:
+                at = self._base.get(ring, 0) + turn
+                self._say(Full(self.prefix + ring, at))
+                self._say(Arrive(self.prefix + ring, at))
         for ring in rings:
-            base = self._base.get(ring, 0)
-            for turn in range(base + trips, base + every):
-                self._say(Full(self.prefix + ring, turn))
-                self._say(Arrive(self.prefix + ring, turn))
-            self._base[ring] = base + every
+            self._base[ring] = self._base.get(ring, 0) + every
 
     def _step(
         self, score: LoopScore, beats: Sequence[Beat], step: int, *, stages: bool = True

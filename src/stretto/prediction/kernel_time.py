@@ -305,8 +305,8 @@ class _Whole:
         at = (block % x, block // x % y, block // (x * y))
         return Numbers(self._maker, self._given, self._grid, at, self._asked)
 
-    def _residents(self) -> int:
-        """Blocks that an SM has room for, and the grid has for it."""
+    def _residents(self, *, memory: bool = True) -> int:
+        """Blocks that an SM has room for, and the grid has for it; in shared `memory` too."""
         if self._stock is not None:
             of_each = self._stock.residents(self._timings, self._machine.budget(STAGING))
             return max(1, min(of_each, -(-self._blocks // self._timings.sms)))
@@ -316,7 +316,7 @@ class _Whole:
             warps = -(-warps // 4) * 4
         limits = [self._timings.threads // (warps * WARP), BLOCKS]
         budget = self._machine.budget(STAGING)
-        if emitted.smem and budget is not None and budget.bytes:
+        if memory and emitted.smem and budget is not None and budget.bytes:
             limits.append((budget.bytes + RESERVED) // (emitted.smem + RESERVED))
         if emitted.maxnreg:
             limits.append(self._timings.registers // (emitted.maxnreg * warps * WARP))
@@ -589,6 +589,7 @@ class _Whole:
             block=lengths[middle],
             fill=max(0.0, lengths[middle] - steady),
             resident=self._resident,
+            crowd=self._residents(memory=False),
             waves=self._blocks / places,
             cycles=cycles,
             tail=cycles - min(busy) if self._blocks >= places else 0.0,

@@ -67,6 +67,8 @@ class Prediction:
     stores for want of registers, where it was asked."""
     assembled: bool = False
     """Whether it was."""
+    crowd: int = 0
+    """Blocks that an SM would run at a time if they took no shared memory."""
 
     @property
     def spills(self) -> bool:
