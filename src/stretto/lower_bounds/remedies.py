@@ -25,7 +25,6 @@ from typing import Any, Literal
 from stretto.loop import Dependence, Loop
 from stretto.lower_bounds import compute_bounds
 from stretto.machine import Machine
-from stretto.machine.replicas import more_of
 from stretto.solution import (
     BOUND_NAMES,
     BoundName,
@@ -217,7 +216,11 @@ def _slot(problem: _Problem, witness: Witness) -> Iterator[Remedy]:
 
     more, after = _reached(capacity, witness.total, widened)
     unit = "a second unit" if capacity == more == 1 else counted(more, "more unit")
-    asks, hardware = more_of(problem.machine, slot, capacity, capacity + more)
+    asks, hardware = "on other hardware", True
+    if problem.machine.agents:  # some of it is a matter of warps
+        from stretto.machine.replicas import more_of  # noqa: PLC0415 - few loops have agents
+
+        asks, hardware = more_of(problem.machine, slot, capacity, capacity + more)
     text = f"{unit} of {slot} (capacity {capacity} -> {capacity + more}), {asks}"
     numbers = (capacity, capacity + more)
     yield replace(_remedy("capacity", slot, numbers, "units", text, after), hardware=hardware)

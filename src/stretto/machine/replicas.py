@@ -28,7 +28,7 @@ def more_of(machine: Machine, slot: str, before: int, after: int) -> tuple[str, 
 
     What is each warp's own comes with more warps: consumers, where the machine allows as many.
     """
-    multiplies = machine.agents_of_products() if machine.agents else None
+    multiplies = machine.agent_for("mma")
     shared = own_slots(machine, multiplies) if multiplies else ()
     count = -(-after // before)
     if multiplies and slot in shared and count <= multiplies.replicas + len(multiplies.crowded):
@@ -89,7 +89,7 @@ def with_replicas(machine: Machine, agent: Agent, count: int) -> Machine:
 def crowded(machine: Machine, count: int) -> Machine:
     """The machine with so many replicas of the agent that multiplies; itself where it has them
     already, or allows no more."""
-    agent = machine.agents_of_products() if machine.agents else None
+    agent = machine.agent_for("mma")
     if agent is None or not agent.replicas < count <= agent.replicas + len(agent.crowded):
         return machine
     return with_replicas(machine, agent, count)

@@ -36,7 +36,6 @@ from stretto.loop import (
 from stretto.machine import Encoding, Machine, load_machine
 from stretto.machine.choice import ASKED, chosen_for_loop
 from stretto.machine.formula import Formula, FormulaError, Scalar, told_number
-from stretto.machine.replicas import slot_of
 from stretto.ops.opcodes import opcode
 from stretto.ops.spaces import SPACES
 
@@ -167,6 +166,13 @@ def resolve(loop: Loop, machine: Machine) -> Resolved:
     return Resolved(replace(loop, ops=tuple(ops)), tuple(notes))
 
 
+def _slot_of(machine: Machine, slot: str, op: Op) -> str:
+    """The slot of the agent that an operation is given to by name."""
+    from stretto.machine.replicas import slot_of  # noqa: PLC0415 - few loops name agents
+
+    return slot_of(machine, slot, machine.agent_for(opcode(op.kind).issuer), op.agent)
+
+
 def classify(
     op: Op,
     machine: Machine,
@@ -183,10 +189,9 @@ def classify(
     known = variables(op, values or {}, storages or {})
     encoding, notes = _select(op, machine, known, place)
     costs = _Costs(machine, encoding, known)
-    usual = machine.agent_for(opcode(op.kind).issuer)
     uses = tuple(
         Use(
-            slot_of(machine, use.slot, usual, op.agent),
+            use.slot if op.agent is None else _slot_of(machine, use.slot, op),
             costs.cycles(use.duration, f"uses[{i}].duration"),
             use.offset,
             use.occupancy,

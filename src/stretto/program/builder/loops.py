@@ -91,7 +91,7 @@ class LoopBuilder(LoopSteps):
                 self._pipelined(long, peel=False)
             elif known is not None and known >= needed:
                 self._pipelined(long, peel=flying)
-            elif known is not None and known > 1:
+            elif known is not None and self._is_written_out(known):
                 self._written_out(long, known)
             elif known is not None:
                 self._one_by_one(short)
@@ -100,7 +100,7 @@ class LoopBuilder(LoopSteps):
             if self._hidden:
                 self._hand_back_hidden()
         first = steps.first if together else steps.last + flying
-        if known is not None and 1 < known < needed and not together:
+        if known is not None and known < needed and self._is_written_out(known) and not together:
             first = steps.first + known  # no step is the kernel's
         order = tuple(i.op for i in self._issues)
         self._a.say(
@@ -308,6 +308,12 @@ class LoopBuilder(LoopSteps):
                 self._a.say(Remark(f"step {step - steps.first} of {every}"))
             way.at = step
             self._step(way, here, "group", step)
+
+    def _is_written_out(self, trips: int) -> bool:
+        """Whether fewer iterations than stages are written out. Agents that have an SM alone
+        run them one by one: what they gain otherwise is not measured."""
+        plan = self._a.plan
+        return trips > 1 and (len(plan.workers) == 1 or plan.machine.blocks > 1)
 
     def _written_out(self, way: Way, trips: int) -> None:
         """So few iterations that no step has an operation of each stage, from the first one's begin
