@@ -25,6 +25,8 @@ WORD_BITS = 64
 WARP = 32
 """Threads of a warp."""
 REGISTER_BYTES = 4
+REGISTER_STEP = 8
+"""Registers of a thread are given out in steps of so many (PTX ISA: setmaxnreg)."""
 Unit = Literal["cycles", "weights"]
 CYCLES: Unit = "cycles"
 

@@ -8,11 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from stretto.machine.machine import REGISTER_BYTES, WARP, Agent, Machine
+from stretto.machine.machine import REGISTER_BYTES, REGISTER_STEP, WARP, Agent, Machine
 from stretto.ops.spaces import REGISTERS
-
-REGISTER_STEP = 8
-"""Registers of a thread are set in steps of so many (PTX ISA: setmaxnreg)."""
 
 
 def own_slots(machine: Machine, agent: Agent) -> tuple[str, ...]:

@@ -10,11 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from stretto.errors import StrettoError
-from stretto.machine.machine import REGISTER_BYTES, WARP, Budget, Machine
+from stretto.machine.machine import REGISTER_BYTES, REGISTER_STEP, WARP, Budget, Machine
 from stretto.ops.spaces import REGISTERS, STAGING
 
-REGISTER_STEP = 8
-"""Registers of a thread are given out in steps of so many (PTX ISA: setmaxnreg)."""
 GROUP = 4
 """Warps that share registers out among each other: agents begin with whole groups."""
 FEWEST = 24
